@@ -1,4 +1,4 @@
-"""What holds back cleaning, and which entries of the queue are stuck, from one moment of a metastore."""
+"""Find the causes that hold back cleaning, and the stuck entries of the queue, in one view of a metastore."""
 
 from __future__ import annotations
 

@@ -18,8 +18,6 @@ from acidctl.metastore.activity import key_of, name_of
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
 
-"""Threads that list locations."""
-
 OnError = Callable[[str, AcidctlError], None]
 
 

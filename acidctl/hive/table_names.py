@@ -24,11 +24,15 @@ def as_hive_names(names: Sequence[str]) -> list[str]:
     return prefixed
 
 
-def is_named(names: Sequence[str], database: str, table: str, partition: str = "") -> bool:
-    """Return whether one of the names, by :func:`as_hive_names`, is that of a table, or includes its partition."""
+def is_named(names: Sequence[str], database: str, table: str, partition: str = "", *, of_table: bool = False) -> bool:
+    """Return whether one of the names, by :func:`as_hive_names`, is that of a table, or includes its partition.
+
+    Args:
+        of_table: what lies on the whole table lies on each of its partitions, too.
+    """
     return any(
         is_excluded(f"{database}.{table}".lower(), [f"{name.database}.{name.table}"])
-        and (not name.partition or name.partition.items() <= partition_values(partition).items())
+        and (not name.partition or of_table or name.partition.items() <= partition_values(partition).items())
         for name in map(HiveName.parse, names)
     )
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.metastore.fake_metastore import FakeTables, PlanRefused, escape, fake_metastore
+from support.metastore.fake_metastore import FakeTables, Refused, escape, fake_metastore
 
 from acidctl.base.errors import NotFoundError
 from acidctl.metastore import interface
@@ -143,12 +143,12 @@ def test_tables_and_databases_that_are_dropped_meanwhile_do_not_hide_the_others(
 
     def filtered(database: str, *rest: object) -> object:
         if database == "a":
-            raise PlanRefused("UnknownDBException", "a")
+            raise Refused("UnknownDBException", "a")
         return by_filter(database, *rest)
 
     def named(request: interface.GetTablesRequest) -> object:
         if request.database == "b":
-            raise PlanRefused("UnknownDBException", "b")
+            raise Refused("UnknownDBException", "b")
         return by_name(request)
 
     answers |= {"get_table_names_by_filter": filtered, "get_table_objects_by_name_req": named}
@@ -163,7 +163,7 @@ def test_a_server_that_cannot_filter_tables_is_asked_for_all_of_them() -> None:
     answers = tables.answers()
 
     def cannot(*_: object) -> object:
-        raise PlanRefused("InvalidOperationException", "no such filter")
+        raise Refused("InvalidOperationException", "no such filter")
 
     answers["get_table_names_by_filter"] = cannot
     answers["get_table_meta"] = lambda databases, names, types: tuple(

@@ -55,10 +55,13 @@ def command(
     """
     from acidctl.hive.queue_view import find_stuck_entries
     from acidctl.hive.table_names import as_hive_names, is_named
+    from acidctl.location.arguments import HiveName
     from acidctl.metastore.activity import now_by
     from acidctl.metastore.queue.compactions import find_compactions, is_wanted
 
     wanted, tables = {"pool": pool, "state": state}, as_hive_names(names)
+    if len(tables) == 1 and not (name := HiveName.parse(tables[0])).is_pattern:
+        wanted |= {"database": name.database, "table": name.table}  # the server sends only these
 
     def is_of_tables(entry: Compaction) -> bool:
         return not tables or is_named(tables, entry.database, entry.table, entry.partition)

@@ -47,7 +47,7 @@ def command(names: tuple[str, ...], waiting: bool, metastore: Metastore, view: V
         _record(lock, by_id, now)
         for lock in every
         if (lock.is_waiting or not waiting)
-        and (not wanted or is_named(wanted, lock.database, lock.table, lock.partition))
+        and (not wanted or is_named(wanted, lock.database, lock.table, lock.partition, of_table=not lock.partition))
     ]
     return view.show(records, _COLUMNS, _table, "no locks")
 

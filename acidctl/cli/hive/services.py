@@ -238,6 +238,8 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
             f"cannot listen at {listen}", (error.strerror or str(error)).lower(), "give another port"
         ) from error
     server.set_app(answer)
+    # A client that sends nothing must not hold its thread for ever.
+    server.RequestHandlerClass = type("Handler", (server.RequestHandlerClass,), {"timeout": 30.0})  # type: ignore[arg-type]
     server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients may hang up
     try:
         address = f"{f'[{host}]' if ':' in host else host}:{server.server_port}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.base.errors import NotFoundError
+from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.cli.hive.records import Record, tables_argument
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import chosen_view_options
@@ -68,6 +68,8 @@ def _tables(
     seen: set[str] = set()
     databases: dict[str, Mapping[str, str]] = {}
     for name in map(HiveName.parse, as_hive_names(names or ("*.*",))):
+        if name.partition:
+            raise UsageProblem(f"{name.database}.{name.table} is named with a partition", "", "leave the partition out")
         for table in find_tables(metastore, name.database, name.table, exclude):
             if table.full_name not in seen:
                 seen.add(table.full_name)

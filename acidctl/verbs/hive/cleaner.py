@@ -218,9 +218,7 @@ class Cleaner(Service):
         cleaned = Cleaned.after(plan)
         if plan.removals:
             found.require_same_table()
-            cleaned = carry_out(
-                plan, How(self._options.trash.how), Locking(age=self._policy.older_than), run_id=new_run_id()
-            )
+            cleaned = carry_out(plan, How(self._options.how), Locking(age=self._policy.older_than), run_id=new_run_id())
         why = self._why_unmarked(entry, found, known)
         if why is None:
             queue_work.mark_cleaned(self._metastore, entry)

@@ -160,13 +160,21 @@ class Hive:
         return end_dead(self.metastore, dead, silent_for(_seconds(older_than), find_switches(self.metastore)))
 
     def initiate(
-        self, *tables: str, exclude: Sequence[str] = (), on_error: OnError = lambda _, __: None, **options: Any
+        self,
+        *tables: str,
+        exclude: Sequence[str] = (),
+        most: int | None = None,
+        pool: str = "",
+        dry_run: bool = False,
+        on_error: OnError = lambda _, __: None,
     ) -> list[Initiated]:
         """Check all tables, or some, and request the compactions that are due, like Hive's initiator.
 
         Args:
+            most: how many compactions to request, those with the greatest benefit first; None for all.
+            pool: the worker pool of the requests; by default that of the table or database.
+            dry_run: request nothing.
             on_error: called with the name of each location that cannot be checked.
-            options: fields of :class:`acidctl.verbs.hive.options.InitiatorOptions`.
 
         Raises:
             ConflictError: another initiator is running.
@@ -177,7 +185,9 @@ class Hive:
 
         outcomes: list[Initiated] = []
         wanted = Tables(tables, exclude, self._storage)
-        Initiator(self.metastore, InitiatorOptions(**options), wanted, outcomes.append, on_error).once()
+        Initiator(
+            self.metastore, InitiatorOptions(most=most, pool=pool, dry_run=dry_run), wanted, outcomes.append, on_error
+        ).once()
         return outcomes
 
     def work(self, *, on_error: Callable[[AcidctlError], None] = lambda _: None, **options: Any) -> list[Worked]:
@@ -193,21 +203,34 @@ class Hive:
         from acidctl.verbs.engine import EngineOptions
         from acidctl.verbs.hive.engines import open_engines
         from acidctl.verbs.hive.options import WorkerOptions
+        from acidctl.verbs.hive.service import require_queue
         from acidctl.verbs.hive.worker import Worker
 
         outcomes: list[Worked] = []
         chosen = WorkerOptions(**{"once": True, "tasks": EngineOptions(engine="local"), **options})
+        chosen.tasks.check("--jobs", chosen.jobs)
+        require_queue(self.metastore)  # before Spark starts
         with open_engines(chosen, self.metastore, self._storage, lambda _: None) as (engines, job):
             worker = Worker(self.metastore, chosen, engines, outcomes.append, on_error, job=job, storage=self._storage)
             worker.free_dead()
             worker.run()
         return outcomes
 
-    def clean(self, *tables: str, exclude: Sequence[str] = (), **options: Any) -> list[CleanedEntry]:
+    def clean(
+        self,
+        *tables: str,
+        exclude: Sequence[str] = (),
+        older_than: Duration = 3600.0,
+        unsafe_retention: bool = False,
+        trash: str = "location",
+        no_trash: bool = False,
+        dry_run: bool = False,
+    ) -> list[CleanedEntry]:
         """Clean the entries of the queue that are ready: move obsolete files to the trash, and mark the entries.
 
         Args:
-            options: fields of :class:`acidctl.verbs.hive.options.CleanerOptions`.
+            older_than, unsafe_retention, trash, no_trash: as for :meth:`acidctl.Location.clean`.
+            dry_run: remove nothing.
 
         Raises:
             RefusedError: `older_than` is too short.
@@ -222,7 +245,14 @@ class Hive:
 
         outcomes: list[CleanedEntry] = []
         wanted = Tables(tables, exclude, self._storage)
-        Cleaner(self.metastore, CleanerOptions(**options), wanted, outcomes.append, failed).once()
+        options = CleanerOptions(
+            older_than=as_seconds(older_than, "older_than"),
+            unsafe_retention=unsafe_retention,
+            trash=trash,
+            no_trash=no_trash,
+            dry_run=dry_run,
+        )
+        Cleaner(self.metastore, options, wanted, outcomes.append, failed).once()
         return outcomes
 
 

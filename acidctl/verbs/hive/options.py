@@ -73,27 +73,26 @@ class InitiatorOptions(RoundOptions):
         None, "--most", kind=Kind.COUNT, help="Request at most N compactions per check, most useful first."
     )
     pool: str = option(
-        "", "--pool", metavar="NAME", help="For the workers of this pool (default: that of the table or database)."
+        "", "--pool", metavar="NAME", help="Worker pool of the requests (default: that of the table or database)."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class CleanerOptions(RoundOptions):
+class CleanerOptions(TrashOptions, RoundOptions):
     """Options of a cleaner, which removes what compactions replaced."""
 
-    trash: TrashOptions = group(TrashOptions)
     older_than: float = option(
         3600.0,
         "--older-than",
         kind=Kind.DURATION,
         shown="1h",
-        help="Keep what was superseded less than this long ago, for readers that Hive knows nothing of.",
+        help="Keep what was superseded less than this long ago, for readers unknown to Hive.",
     )
     unsafe_retention: bool = option(
         False,
         "--unsafe-retention",
         typed=True,
-        help="Allow --older-than below 1h: everybody reads under Hive's transactions.",
+        help="Allow --older-than below 1h; use it only if all readers use Hive's transactions.",
     )
 
     def policy(self) -> Policy:

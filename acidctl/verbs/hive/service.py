@@ -1,4 +1,4 @@
-"""What the services of Hive's queue share: the tables they are for, their counters, and a loop that survives errors."""
+"""Base of the services of Hive's queue: choose tables, count results, and check again and again despite errors."""
 
 from __future__ import annotations
 

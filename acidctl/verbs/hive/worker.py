@@ -10,6 +10,7 @@ import math
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -116,7 +117,7 @@ class Worker:
         self._ends_now = False
         self._unsure: dict[str, _Unsure] = {}
         self._strangers = Strangers(options.pool, 0.0) if options.once else Strangers(options.pool)
-        self.counts = Counts()
+        self.counts = Counts(bytes=Counter(read=0, written=0))  # their series begin at 0
 
     def run(self) -> None:
         """Run the slots until they have ended.

@@ -48,6 +48,20 @@ def test_csv_has_one_line_for_each(ask: Ask, fake: FakeHive) -> None:
     assert row["frees"]
 
 
+def test_the_server_sends_the_entries_of_one_table_alone(
+    ask: Ask, fake: FakeHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = fake.entry("s", "u", "initiated")
+    fake.entry("s", "t", "initiated")
+    requests = []
+    answer = fake._do_show_compact
+    monkeypatch.setattr(fake, "_do_show_compact", lambda request: requests.append(request) or answer(request))
+    assert [one["id"] for one in ask(fake, "compactions", "-o", "jsonl", "s.u").lines()] == [other]
+    assert len(ask(fake, "compactions", "-o", "jsonl", "s.*").lines()) == 2
+    first = ("s", "u") if fake.version == 4 else (None, None)  # older servers send all
+    assert [(request.database, request.table) for request in requests] == [first, (None, None)]
+
+
 def test_filters(ask: Ask, fake: FakeHive) -> None:
     one = fake.entry("s", "t", "ready for cleaning", pool="p")
     other = fake.entry("s", "u", "initiated")

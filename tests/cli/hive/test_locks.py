@@ -54,6 +54,13 @@ def test_states_and_types_of_later_versions_have_no_name_yet(ask: Ask, fake: Fak
     assert ask(fake, "locks", "-o", "json").one()["type"] == "unknown (99)"
 
 
+def test_a_lock_on_the_table_holds_each_of_its_partitions(ask: Ask, fake: FakeHive) -> None:
+    table, day = fake.lock("s", "t"), fake.lock("s", "t", "day=1")
+    fake.lock("s", "t", "day=2")
+    fake.lock("s", "u")
+    assert [one["lock"] for one in ask(fake, "locks", "s.t/day=1", "-o", "jsonl").lines()] == [table, day]
+
+
 def test_none(ask: Ask, fake: FakeHive) -> None:
     fake.lock("s", "t")
     assert ask(fake, "locks", "--waiting", "-o", "json").json() == []

@@ -23,7 +23,7 @@ from acidctl.acid.names import MAXL, unescape
 from acidctl.metastore import interface as wire
 from acidctl.metastore.interface import CompactionType, LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
-from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, PlanRefused, java_bits
+from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
 _ONLY_4 = {
     "get_max_allocated_table_write_id",
@@ -295,7 +295,7 @@ class FakeHive:
             if kind == "failed":
                 raise Failed("Internal error processing " + method.name)
             if kind == "refused":
-                raise PlanRefused(method.raises[0], "it does not want to")
+                raise Refused(method.raises[0], "it does not want to")
             if kind == "garbage":
                 return struct.pack(">I", 0x7FFFFFFF) + b"\xff" * 64
             if then := self.before.pop(method.name, None):
@@ -303,7 +303,7 @@ class FakeHive:
             self.at_call(method.name, False)
             try:
                 result = getattr(self, f"_do_{method.name}")(*arguments)
-            except PlanRefused as error:
+            except Refused as error:
                 if error.kind in method.raises:
                     raise
                 raise Failed(str(error)) from error
@@ -313,7 +313,7 @@ class FakeHive:
             return result
 
     def _late(self, method: Method, *arguments: Any) -> None:
-        with suppress(PlanRefused, Failed):
+        with suppress(Refused, Failed):
             self._call(method, *arguments)
 
     # -- the server itself ---------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ class FakeHive:
 
     def _do_get_config_value(self, name: str, default: str) -> str:
         if self.version < 3 and name.startswith("metastore."):
-            raise PlanRefused(
+            raise Refused(
                 "ConfigValSecurityException", f"For security reasons, the config key {name} cannot be accessed"
             )
         return self.config.get(name, default)
@@ -338,7 +338,7 @@ class FakeHive:
 
     def _do_get_database(self, name: str) -> wire.Database:
         if name not in self.databases:
-            raise PlanRefused("NoSuchObjectException", f"database {name} not found")
+            raise Refused("NoSuchObjectException", f"database {name} not found")
         return self.databases[name]
 
     def _do_get_table_names_by_filter(self, database: str, condition: str, _: int) -> tuple[str, ...]:
@@ -359,7 +359,7 @@ class FakeHive:
     def _do_get_table_req(self, request: wire.GetTableRequest) -> wire.GetTableResult:
         key = (request.database.lower(), request.name.lower())
         if key not in self.tables:
-            raise PlanRefused("NoSuchObjectException", f"hive.{request.database}.{request.name} table not found")
+            raise Refused("NoSuchObjectException", f"hive.{request.database}.{request.name} table not found")
         return wire.GetTableResult(self.tables[key])
 
     def _do_get_table_objects_by_name_req(self, request: wire.GetTablesRequest) -> wire.GetTablesResult:
@@ -368,7 +368,7 @@ class FakeHive:
 
     def _partitions_of(self, database: str, table: str) -> Mapping[str, wire.Partition]:
         if (database, table) not in self.tables:
-            raise PlanRefused("NoSuchObjectException", f"{database}.{table} table not found")
+            raise Refused("NoSuchObjectException", f"{database}.{table} table not found")
         return self.partitions[database, table]
 
     def _do_get_partition_names(self, database: str, table: str, _: int) -> tuple[str, ...]:
@@ -401,7 +401,7 @@ class FakeHive:
     def _open_txn(self, id_: int) -> Txn:
         txn = self.txns.get(id_)
         if txn is None:
-            raise PlanRefused("NoSuchTxnException", f"No such transaction txnid:{id_}")
+            raise Refused("NoSuchTxnException", f"No such transaction txnid:{id_}")
         return txn
 
     def _do_abort_txn(self, request: wire.AbortTxnRequest) -> None:
@@ -415,7 +415,7 @@ class FakeHive:
 
     def _do_commit_txn(self, request: wire.CommitTxnRequest) -> None:
         if self._open_txn(request.txn).state != TxnState.OPEN:
-            raise PlanRefused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+            raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
         for one in self.queue:
             if one.txn == request.txn and one.type != CompactionType.REBALANCE:  # as 4.0 does
                 self.set_entry(one.id or 0, committed=self._ms(self.now), next_txn=self._next_txn)
@@ -424,7 +424,7 @@ class FakeHive:
     def _do_heartbeat(self, request: wire.HeartbeatRequest) -> None:
         if request.txn:
             if request.txn in self.txns and self.txns[request.txn].state == TxnState.ABORTED:
-                raise PlanRefused("TxnAbortedException", f"transaction {request.txn} was aborted")
+                raise Refused("TxnAbortedException", f"transaction {request.txn} was aborted")
             self._open_txn(request.txn).heartbeat = self.now
 
     def _do_heartbeat_txn_range(self, request: wire.HeartbeatTxnRangeRequest) -> wire.HeartbeatTxnRangeResponse:
@@ -490,7 +490,7 @@ class FakeHive:
     def _do_lock(self, request: wire.LockRequest) -> wire.LockResponse:
         """A shared one is held at once; an exclusive one waits for who is there before it."""
         if request.txn and self._open_txn(request.txn).state != TxnState.OPEN:
-            raise PlanRefused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+            raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
         id_ = self._next_lock = self._next_lock + 1
         state = LockState.ACQUIRED
         for at, part in enumerate(request.components, 1):
@@ -519,15 +519,15 @@ class FakeHive:
     def _do_check_lock(self, request: wire.CheckLockRequest) -> wire.LockResponse:
         own = [one for one in self.locks if one.lock == request.lock]
         if not own:
-            raise PlanRefused("NoSuchLockException", f"No such lock lockid:{request.lock}")
+            raise Refused("NoSuchLockException", f"No such lock lockid:{request.lock}")
         return wire.LockResponse(request.lock, max(one.state for one in own))
 
     def _do_unlock(self, request: wire.UnlockRequest) -> None:
         own = [one for one in self.locks if one.lock == request.lock]
         if not own:
-            raise PlanRefused("NoSuchLockException", f"No such lock lockid:{request.lock}")
+            raise Refused("NoSuchLockException", f"No such lock lockid:{request.lock}")
         if own[0].txn:
-            raise PlanRefused(
+            raise Refused(
                 "TxnOpenException", f"Unlocking locks associated with transaction not permitted. {own[0].txn}"
             )
         self.locks = [one for one in self.locks if one.lock != request.lock]
@@ -632,4 +632,4 @@ class FakeHive:
         for one in self.queue:
             if one.id == id_ and one.state in ("initiated", "working", "ready for cleaning"):
                 return one
-        raise PlanRefused("IllegalStateException", f"No record with CQ_ID={id_} found in COMPACTION_QUEUE")
+        raise Refused("IllegalStateException", f"No record with CQ_ID={id_} found in COMPACTION_QUEUE")

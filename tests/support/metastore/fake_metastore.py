@@ -26,7 +26,7 @@ METHODS = {one.name: one for one in reversed(list(vars(interface).values())) if 
 """By name; of two that read one answer differently the first."""
 
 
-class PlanRefused(Exception):
+class Refused(Exception):
     """One of a method's own exceptions, by its name in Hive's interface."""
 
     def __init__(self, kind: str, message: str = "") -> None:
@@ -51,7 +51,7 @@ def answer_bytes(method: Method, result: Any, number: int = 0, *, protocol: type
         result.write(out)
     else:
         answer = method.answer()
-        if isinstance(result, PlanRefused):
+        if isinstance(result, Refused):
             at = method.raises.index(result.kind)
             setattr(answer, f"raised{at + 1}", Refusal(str(result)))
         elif method.answer.thrift_spec and method.answer.thrift_spec[0]:
@@ -162,7 +162,7 @@ class FakeMetastore:
         else:
             try:
                 result = do(*arguments)
-            except PlanRefused as error:
+            except Refused as error:
                 result = error
             except Failed as error:
                 result = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
@@ -267,7 +267,7 @@ class FakeTables:
 
     def _table(self, database: str, name: str) -> interface.Table:
         if (database, name) not in self.tables:
-            raise PlanRefused("NoSuchObjectException", f"hive.{database}.{name} table not found")
+            raise Refused("NoSuchObjectException", f"hive.{database}.{name} table not found")
         return self.tables[database, name]
 
     def _names(self, database: str, name: str) -> Iterator[str]:
