@@ -23,8 +23,9 @@ from acidctl.location.find import find as find_places
 from acidctl.location.find import once
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
-from acidctl.overview.location_status import LocationStatus
+from acidctl.overview.location_status import LocationStatus, shown_table
 from acidctl.overview.warehouse_status import statuses
 from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.verbs.clean import CleanOptions, clean
@@ -160,7 +161,7 @@ class Locations(ArrowRows):
                 raise one
             yield one
 
-    def _statuses(self, older_than: float) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
+    def _statuses(self, older_than: float) -> Iterator[tuple[TableLocation, LocationStatus | AcidctlError]]:
         selection = self._now()
         places = once(find_places(selection.places, selection.storage, selection.resolver))
         return statuses(places, Policy(older_than), time.time())
@@ -173,8 +174,8 @@ class Locations(ArrowRows):
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield one row for each location."""
         rows: list[dict[str, Any]] = []
-        for location, one in islice(self._statuses(DAY), limit):
-            rows.append(_row(location, one))
+        for found, status in islice(self._statuses(DAY), limit):
+            rows.append(_row(found, status))
             if len(rows) == _ROWS:
                 yield pa.RecordBatch.from_pylist(rows, SCHEMA)
                 rows = []
@@ -185,9 +186,9 @@ class Locations(ArrowRows):
         return replace(self._where, resolver=self._where.resolver.refreshed())
 
 
-def _row(location: str, one: LocationStatus | AcidctlError) -> dict[str, Any]:
+def _row(found: TableLocation, one: LocationStatus | AcidctlError) -> dict[str, Any]:
     if isinstance(one, AcidctlError):
-        return {"location": location, "problem": str(one)}
+        return {"location": found.shown, "table": shown_table(found), "problem": str(one)}
     return {
         "location": one.location,
         "table": one.table,

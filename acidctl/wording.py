@@ -329,7 +329,7 @@ def _left_to_hive(reason: Reason) -> str:
 def _few_deltas(reason: Reason) -> str:
     deltas, limit, ratio = human_count(reason.value("deltas"), "delta"), reason.value("limit"), reason.value("ratio")
     if reason.value("how") == "min-deltas":
-        return f"{deltas} < {limit}, the --min-deltas"
+        return f"{deltas} < {limit} (--min-deltas)"
     share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {reason.value('most'):g}"
     return f"{deltas} <= {limit}{share}"
 

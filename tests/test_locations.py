@@ -80,5 +80,6 @@ def test_there_is_a_row_for_each(sales: Path) -> None:
     assert rows["orders"]["gain"] > 0
     assert rows["day=1"]["problem"] is None
     assert rows["day=2"]["problem"]
+    assert rows["day=2"]["table"] == rows["day=1"]["table"]
     assert tables.head(1).num_rows == 1
     assert tables.to_pandas()["bytes"].sum() > 0

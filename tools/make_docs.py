@@ -94,7 +94,7 @@ FILES: tuple[tuple[str, str], ...] = (
     (
         "LOCATION/.acidctl-backup/",
         "What `acidctl repair` replaced, one directory per run. `acidctl restore` brings it back, `acidctl "
-        "forget` deletes it.",
+        "purge` deletes it.",
     ),
     (
         "LOCATION/.acidctl-lock",

@@ -85,7 +85,7 @@ AFTER_INTERRUPT = {
     "hive cleaner": "start it again: it goes on with what is left",
     "hive worker": "start it again: what it worked on is given back to the queue",
     "hive housekeep": "run it again: it ends what is left",
-    "repair": "run it again: it finishes what was begun; `acidctl restore` takes it back",
+    "repair": "run it again: it finishes the interrupted repair; `acidctl restore` undoes it",
 }
 """What to do when a command that changes a table was interrupted."""
 

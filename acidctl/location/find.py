@@ -177,7 +177,7 @@ def _add_ways(error: AcidctlError, path: str) -> None:
     """Add to the hint that paths work without the metastore that failed, or how to name a table."""
     if isinstance(error, NotFoundError) and _LIKE_TABLE.fullmatch(path) and not error.hint.startswith("did you mean"):
         error.hint = f"check the spelling, or name the table of a metastore: {HIVE}{path}"
-    way = "; with --metastore none paths are worked on without it"
+    way = "; --metastore none works on paths without it"
     if error.code == "metastore" and not is_hive_name(path) and way not in error.hint:
         error.hint += way
 

@@ -77,7 +77,7 @@ class SnapshotSpec:
                     raise WriteIdListError(f"there are two write-id lists for the table {name}", "", "give the newer")
                 by_table[name] = ids
         if not by_table and txns is None:
-            raise WriteIdListError(f"there is no write-id list in {shown}", "", _FORM)
+            raise WriteIdListError(f"{shown} holds no write-id list", "", _FORM)
         return cls(by_table or None, txns=txns)
 
     @property
@@ -114,7 +114,7 @@ class SnapshotSpec:
             alike = next((table for table in tables[:-1] if table.lower().rpartition(".")[2] == bare), "")
             if alike:
                 raise RefusedError(
-                    f"no write-id list is known to be that of {newest}",
+                    f"it is not clear which table the write-id list for {newest} is for",
                     f"the list of {bare} names no database, and {alike} has that name, too",
                     "name the tables as Hive does: db.table:hwm:minOpen:open:aborted",
                 )
@@ -142,7 +142,7 @@ class SnapshotSpec:
             return next(iter(matches.values()))
         if matches:
             raise RefusedError(
-                f"several write-id lists may be that of the table {table}",
+                f"several write-id lists match the table {table}",
                 f"there are lists for {', '.join(sorted(matches))}, and the path does not show the database",
                 "give only the list of this table",
             )

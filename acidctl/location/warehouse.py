@@ -273,9 +273,9 @@ class Warehouse:
         if not self.read_lock:
             self.transactions.load(self._prefetched)
         if partitions:
-            self._expect_partitions(names)
+            self._prefetch_partitions(names)
 
-    def _expect_partitions(self, names: Sequence[HiveName]) -> None:
+    def _prefetch_partitions(self, names: Sequence[HiveName]) -> None:
         wanted: dict[str, list[Mapping[str, str]]] = {}
         for name in names:
             if name.partition and (table := self._prefetched.get(f"{name.database}.{name.table}")):

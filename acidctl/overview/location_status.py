@@ -126,6 +126,11 @@ class LocationStatus:
         return bool(self.reading.kind and not self.due and not self.refused)
 
 
+def shown_table(found: TableLocation) -> str:
+    """Return the name of a location's table in the metastore, or the path of the table."""
+    return found.hive.full_name if found.hive else found.fs.display(table_path(found))
+
+
 def status_of(found: TableLocation, policy: Policy, now: float) -> LocationStatus:
     """Return the status of a location, from one listing.
 
@@ -157,12 +162,11 @@ def status_of(found: TableLocation, policy: Policy, now: float) -> LocationStatu
         refused[str(error)] = error
     soon, later = _waiting_bytes(plan, sizes, now)
     root = found.fs.url, table_path(found)
-    hive_name = found.hive.full_name if found.hive else ""
     return LocationStatus(
         location=found.shown,
         root=root,
-        table=hive_name or found.fs.display(root[1]),
-        hive_name=hive_name,
+        table=shown_table(found),
+        hive_name=found.hive.full_name if found.hive else "",
         uses=uses,
         reading=NO_COST if state.history_problem else advise(snapshot.listing, state),
         deltas=len(state.deltas),

@@ -223,10 +223,10 @@ def look_over(
         on_looked: called with each of the others.
     """
     whole = WarehouseStatus()
-    for shown, result in statuses(places, policy, whole.now):
+    for found, result in statuses(places, policy, whole.now):
         if isinstance(result, AcidctlError):
             whole.failed += 1
-            on_error(shown, result)
+            on_error(found.shown, result)
         else:
             whole.add(result)
             on_looked(result)
@@ -235,8 +235,8 @@ def look_over(
 
 def statuses(
     places: Iterable[TableLocation], policy: Policy, now: float
-) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
-    """Yield each location's name with its status, or with the error of one that cannot be checked, in their order."""
+) -> Iterator[tuple[TableLocation, LocationStatus | AcidctlError]]:
+    """Yield each location with its status, or with the error of one that cannot be checked, in their order."""
 
     def tried(found: TableLocation) -> LocationStatus | AcidctlError:
         try:
@@ -244,5 +244,4 @@ def statuses(
         except AcidctlError as error:
             return error
 
-    results = in_order(places, tried, is_quick=lambda found: found.fs.is_local)
-    return ((found.shown, result) for found, result in results)
+    return in_order(places, tried, is_quick=lambda found: found.fs.is_local)

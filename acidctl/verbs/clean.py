@@ -55,9 +55,9 @@ class CleanOptions(TrashOptions):
         kind=Kind.FILE,
         metavar="FILE",
         typed=True,
-        help="Carry out the plan of FILE in every location that is still as it was. FILE holds no credentials: give "
-        "the options of the storage again. Say again what is committed, too; otherwise it is what FILE says, if "
-        "nobody but you and root can have written that.",
+        help="Carry out the plan of FILE in every location that has not changed. FILE holds no credentials: give --set "
+        "storage.* again. Without --snapshot, --assume-committed or a metastore, the snapshot of FILE counts if only "
+        "you and root can have written it.",
     )
     max_bytes: int | None = option(
         None, "--max-bytes", kind=Kind.SIZE, help="Remove at most so much; the rest is left for later."
@@ -283,7 +283,7 @@ def _trust(file: str, events: Events) -> None:
             why,
             "give --snapshot or --assume-committed, or let nobody else write to it",
         )
-    events.note(f"what is committed is taken from {file}; --snapshot or --assume-committed says it anew")
+    events.note(f"what is committed is taken from {file}; --snapshot or --assume-committed overrides it")
 
 
 def _within(answers: Iterable[Outcome], budget: int | None) -> Iterator[Outcome]:

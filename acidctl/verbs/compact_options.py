@@ -39,9 +39,9 @@ class WriteOptions(Options):
         "--verify",
         choices=("keys", "bytes", "full", "inputs"),
         shown="bytes",
-        help="How a result is checked before it is published: the ids of all rows; also all bytes, which reads the "
-        "result once more; also all column values, which decodes everything twice; and with `inputs` the inputs, too, "
-        "first, as `acidctl validate --deep` does: a location with errors is not compacted.",
+        help="How a result is checked before it is published. keys: the ids of all rows; bytes: also all bytes, which "
+        "reads the result again; full: also all column values, which decodes everything twice; inputs: also the inputs "
+        "first, like `acidctl validate --deep`; a location with errors is not compacted.",
     )
     properties: tuple[tuple[str, str], ...] = option(
         (),
@@ -109,8 +109,9 @@ def _orc_settings(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
         field, read = _ORC[key]
         try:
             settings[field] = read(text)
-        except ValueError as error:
-            raise UsageProblem(f"--property {key}={text} cannot be used", str(error), "") from None
+        except ValueError:
+            why = "it names no column" if read is _columns else "it is not a number"
+            raise UsageProblem(f"--property {key}={text} cannot be used", why, "") from None
     return settings
 
 

@@ -94,12 +94,12 @@ class NightlyState:
                     raise ConflictError(
                         "another nightly run is at work",
                         f"{self._who()} holds {self.folder}",
-                        "try again when it has ended, or give a run of other tables a `state` of its own",
+                        "try again when it has ended, or give a run of other tables a --state of its own",
                     ) from None
                 time.sleep(min(_POLL_SECONDS, max(0.0, until - time.monotonic())))
             except OSError as error:
                 raise StorageError(
-                    f"cannot lock {self.folder}", (error.strerror or str(error)).lower(), "give another `state`"
+                    f"cannot lock {self.folder}", (error.strerror or str(error)).lower(), "give another --state"
                 ) from error
 
     def _who(self) -> str:

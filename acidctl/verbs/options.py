@@ -28,7 +28,6 @@ class Kind(StrEnum):
     SIZE = "size"
     COUNT = "count"
     NUMBER = "number"
-    RATIO = "ratio"
     WINDOW = "window"
     PAIRS = "pairs"
     LIST = "list"
@@ -133,7 +132,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class TrashOptions(Options):
-    """Where a cleaning moves what it removes."""
+    """How a cleaning removes files: to which trash, or at once."""
 
     no_trash: bool = option(
         False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
@@ -165,7 +164,7 @@ class LockOptions(Options):
         None,
         "--lock/--no-lock",
         kind=Kind.FLAG,
-        help="Hold the lock of each location meanwhile, so that two runs never meet: done where the store can.",
+        help="Lock each location, so that no two runs work on it at once. Default: if the store can lock.",
     )
     lock_wait: float = option(
         0.0, "--lock-wait", kind=Kind.DURATION, help="Wait this long for another run's lock, e.g. 10m.", shown="0"
@@ -174,7 +173,7 @@ class LockOptions(Options):
         False,
         "--break-lock",
         typed=True,
-        help="Remove a lock that was torn, or is of another machine: its process has ended, you know.",
+        help="Remove a lock that is damaged or held by another machine, if you know that its process has ended.",
     )
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ class TablePolicy:
         min_deltas: a compaction is due from so many deltas on.
         max_ratio: a major one is due when the deltas have more than so much of the base's bytes.
         older_than: seconds that what is obsolete stays.
-        purge_older_than: seconds that what was cleaned stays in the trash.
+        purge_older_than: seconds that trash and backups of repairs are kept.
         priority: those with a higher one come first; 0 where nothing is said.
     """
 

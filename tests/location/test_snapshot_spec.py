@@ -67,7 +67,7 @@ def test_one_list_serves_one_table(text: str) -> None:
 def test_a_list_without_a_database_serves_no_two_tables_of_its_name() -> None:
     lists = SnapshotSpec.parse(f"orders:5:9:9:\n{ITEMS}")
     lists.require_one_table(["sales.orders", "sales.items"], "/w/items")
-    with pytest.raises(RefusedError, match="no write-id list is known to be that of"):
+    with pytest.raises(RefusedError, match="it is not clear which table the write-id list for"):
         lists.require_one_table(["sales.orders", "old.orders"], "/w/old.db/orders")
 
 

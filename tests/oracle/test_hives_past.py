@@ -93,7 +93,7 @@ def filled(hive: HiveServer, name: str) -> Told:
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
 def test_what_happened_by_chance_is_told_after_each_step(real_hive: HiveServer, seed: int) -> None:
-    RandomHistory(real_hive, 10_000 + seed).live(6, state_at=True)
+    RandomHistory(real_hive, 10_000 + seed).live(6, look_back=True)
 
 
 @pytest.mark.parametrize("by_query", ["false", "true"], ids=["by MapReduce", "by query"])

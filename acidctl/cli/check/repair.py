@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     records=False,
 )
 def command(call: Call[RepairOptions]) -> int:
-    r"""Mend what `acidctl validate` finds broken, if that can be done safely; say why the rest cannot be mended.
+    """Mend what `acidctl validate` finds broken, if that can be done safely; say why the rest cannot be mended.
 
     \b
     key-index     rewrite hive.acid.key.index from the rows of a file (rule V30), as Hive's fixacidkeyindex does

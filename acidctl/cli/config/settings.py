@@ -5,7 +5,7 @@ A file has a table for each command, whose keys are the command's options withou
     log-format = "json"
     [clean]
     older-than = "48h"
-    [repair]
+    [compact]
     exit-code = true
     [storage."webhdfs://nn:9870"]
     user = "hive"

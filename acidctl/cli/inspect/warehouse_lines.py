@@ -76,7 +76,7 @@ def everything(resolver: SnapshotResolver) -> tuple[str, ...]:
     """Return the name of all tables of the metastore, for a command line without locations.
 
     Raises:
-        UsageProblem: there is no metastore.
+        UsageProblem: no metastore is configured.
     """
     if resolver.warehouse is None:
         raise UsageProblem(

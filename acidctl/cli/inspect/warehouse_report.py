@@ -29,7 +29,7 @@ _MOST_HISTORY = 64 << 20
 def refuse_files(out: str | None, history: str | None, output: str) -> None:
     """Refuse, before minutes of work, files that cannot be written or would replace something else."""
     if out is None and output == "html" and sys.stdout.isatty():
-        raise UsageProblem("a page is nothing for a terminal", "", "give --out FILE, or -o md")
+        raise UsageProblem("HTML is not printed to a terminal", "", "give --out FILE, or -o md")
     if out and history and followed(Path(out)) == followed(Path(history)):
         raise UsageProblem("--out and --history are one file", "", "give two")
     for path, kind in ((out, "page"), (history, "history")):

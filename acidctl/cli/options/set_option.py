@@ -121,7 +121,7 @@ def refuse_assigned(beside: str, section: str) -> None:
     """
     context = click.get_current_context()
     if assigned(section) and context.get_parameter_source(_PARAMETER) == ParameterSource.COMMANDLINE:
-        raise click.UsageError(f"{beside} leaves nothing to do for --set {section}...: leave it out.")
+        raise click.UsageError(f"--set {section}.* has no effect on {beside}: leave it out.")
 
 
 def source_of_settings() -> str:

@@ -38,7 +38,6 @@ _TYPES: dict[Kind, Any] = {
     Kind.DURATION: DURATION,
     Kind.SIZE: SIZE,
     Kind.COUNT: COUNT,
-    Kind.RATIO: click.FloatRange(min=0),
     Kind.WINDOW: WINDOW,
     Kind.FILE: FILE,
     Kind.NEW_FILE: NEW_FILE,
@@ -52,7 +51,7 @@ class Call(Generic[OptionsT]):
     """A parsed command line.
 
     Attributes:
-        where: the locations that it names.
+        selection: the locations that it names.
         run: takes the result of each location, for ``--report``.
         yes: do not ask.
         exit_code: use an exit status of its own if there was nothing to do.

@@ -11,12 +11,12 @@ from typing import Any, TextIO
 
 from acidctl.base.printable import printable
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.output.streams import SurrogateColumn
+from acidctl.cli.output.streams import StreamProxy
 
 SCHEMA_VERSION = 1
 
 
-class JsonLog(SurrogateColumn):
+class JsonLog(StreamProxy):
     """Stands in for standard error: writes records, and wraps every other line that is written there.
 
     It is not a terminal, so that nothing asks there and no bar is drawn.

@@ -32,7 +32,7 @@ class OutputError(StorageError):
     """Standard output is full, closed or broken; a pipe without a reader is a BrokenPipeError instead."""
 
 
-class SurrogateColumn(io.TextIOBase):
+class StreamProxy(io.TextIOBase):
     """Takes the place of a standard stream for text.
 
     Attributes:
@@ -53,7 +53,7 @@ class SurrogateColumn(io.TextIOBase):
         return self.behind.fileno()
 
 
-class Screened(SurrogateColumn):
+class Screened(StreamProxy):
     """A standard stream that escapes everything a terminal would act on, except for line feeds.
 
     Libraries print warnings, click prints help with defaults from files, and tracebacks quote what they failed on.

@@ -27,7 +27,6 @@ from acidctl.wording import iso_time
 
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
 """The exit statuses of a successful run."""
-"""The number of locations that are listed at a time at the end of a run."""
 
 
 @dataclass(frozen=True, slots=True)

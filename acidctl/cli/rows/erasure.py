@@ -44,7 +44,7 @@ _TEXTS = {
     "COMPACT": "compact, which leaves out what is deleted or aborted",
     "CLEAN": "clean away what the compaction replaces, and what is aborted",
     "CLEAN_LEFTOVERS": "clean away what writers and compactions left",
-    "PURGE": "purge the trash of the location",
+    "PURGE": "purge the trash and the repair backups of the location",
     "EMPTY_HDFS_TRASH": "delete it from the trash of HDFS",
     "REMOVE": "remove it by hand, or move it away: nothing is known to own it",
     "LOOK": "look at what cannot be read, then search again",

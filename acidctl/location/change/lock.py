@@ -85,7 +85,8 @@ class Locking:
             yield
             return
         if not (fs.can_lock or always or self.hold):
-            self._say(f"{fs.display(location)} is not locked, as its store cannot: see to it that runs never meet")
+            where = fs.display(location)
+            self._say(f"{where} is not locked, because its store cannot: make sure that no two runs work on it at once")
             yield
             return
         with _content() as mine:
@@ -97,7 +98,7 @@ class Locking:
                 if not _release(fs, join(location, LOCK), mine):
                     self._say(
                         f"the lock of {fs.display(location)} could not be removed: the next run on this machine takes"
-                        f" it over, one on another needs {'--break-lock'}"
+                        f" it over, one on another needs --break-lock"
                     )
 
     def _require_same_clock(self, fs: FileSystem, location: str) -> None:
@@ -140,7 +141,7 @@ class Locking:
             raise type(error)(
                 f"cannot lock {fs.display(location)}",
                 str(error),
-                error.hint or "give --no-lock, and see to it that runs never meet",
+                error.hint or "give --no-lock, and make sure that no two runs work on it at once",
             ) from error
 
     def _say(self, text: str) -> None:
@@ -205,7 +206,7 @@ def require_locked(fs: FileSystem, location: str) -> None:
         raise ConflictError(
             f"the lock of {fs.display(location)} is gone",
             f"{owner} holds it now" if owner else "somebody removed it",
-            "nothing was changed; see to it that runs never meet, and run it again",
+            "nothing was changed; make sure that no two runs work on it at once, and run it again",
         )
 
 
@@ -301,7 +302,7 @@ def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: boo
         finally:
             fs.remove_tree(claim)
     whose = f"of {owner}, {_since(owner)}" if owner else "that was torn"
-    ended = "" if owner is None else ", which has ended" if owner.is_dead() else f", as {'--break-lock'} says"
+    ended = "" if owner is None else ", which has ended" if owner.is_dead() else ", as --break-lock says"
     return f"{fs.display(location)}: took over the lock {whose}{ended}"
 
 

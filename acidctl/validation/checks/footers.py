@@ -139,7 +139,7 @@ V31 = Rule(
     "V31", ERROR, FOOTERS, "hive.acid.stats or the statistics of the id columns are missing, or do not fit the rows.",
     "Readers leave out stripes and count rows by them; where they count too few delete events, Hive 3 fails or shows "
     "deleted rows.",
-    "Run `acidctl compact --major`: it writes them anew.", "3.2",
+    "Run `acidctl compact --major`, which rewrites them.", "3.2",
 )  # fmt: skip
 V32 = Rule(
     "V32", WARNING, FOOTERS, "hive.acid.version is missing, or differs from _orc_acid_version.",

@@ -272,7 +272,7 @@ def _half(look: ListingToCheck) -> Iterator[Finding]:
 V13 = Rule(
     "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is not a known version, or differs.",
     "Trino refuses deltas without it where their files do not say it either; before 356 it refuses all.",
-    "Run `acidctl repair`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
+    "Run `acidctl repair`, which writes the marker if all files are certainly of version 2.", "3.3",
 )  # fmt: skip
 
 

@@ -107,7 +107,7 @@ def test_of_several_servers_each_is_tried_and_what_is_wrong_is_the_status(acidct
         (["--metastore", "thrift://127.0.0.1:1"], 6, "cannot be reached"),
         (["--metastore", "thrift://127.0.0.1:1", "--set", "metastore.ca=/no/such.pem", "--set",
           "metastore.tls=true"], 8, "certificates"),
-        (["--set", "metastore.auth=plain"], 2, "leaves nothing to do"),
+        (["--set", "metastore.auth=plain"], 2, "has no effect"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_a_line_and_a_status(acidctl: Run, line: list[str], status: int, word: str) -> None:

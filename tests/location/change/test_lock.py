@@ -304,7 +304,7 @@ def test_where_no_lock_can_be_held_it_is_said(tmp_path: Path, monkeypatch: pytes
     fs.can_lock = False
     with Locking(tell=said.append).at(fs, str(tmp_path)):
         assert not list(tmp_path.iterdir())
-    assert "is not locked, as its store cannot" in said[0]
+    assert "is not locked, because its store cannot" in said[0]
     with Locking(True).at(fs, str(tmp_path)):
         assert (tmp_path / LOCK).exists(), "it was asked for: the store is asked, too"
 

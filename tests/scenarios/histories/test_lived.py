@@ -112,9 +112,12 @@ def check(acidctl: Call, lived: Lived, draw: random.Random, folder: Path) -> Non
         before = sorted(path.name for path in table.iterdir())
         done = acidctl(*line, *options, table)
         story = f"{line} {options} of {before}: {done}"
-        # Without a list of transactions, the results of those that did not commit contradict others.
+        # Without a list of transactions, the results of those that did not commit contradict others; and the versions
+        # of Hive read two results of one range differently (V10), so that a compaction refuses both.
+        has_twins = len({name.partition("_v")[0] for name in before}) < len(before)
         may_contradict = "txns=" not in "".join(options) and bool(lived.txns.open or lived.txns.aborted)
-        assert done.status not in (BAD_ENDS - {4} if may_contradict else BAD_ENDS), story
+        is_refused = done.status == 4 and (may_contradict or (has_twins and "(V10)" in done.err))
+        assert is_refused or done.status not in BAD_ENDS, story
         for reader, rows in later:
             assert seen(table, reader) == rows, f"{reader} after {story}"
         if step == "clean":

@@ -18,7 +18,7 @@ from typing import Any
 from support.servers.hive_server import HiveError, HiveServer
 
 Values = list[str | None]
-TableLocation = dict[str, dict[str, Values]]
+Read = dict[str, dict[str, Values]]
 """Values by the type that they had and the type that they got."""
 
 DATA = Path(__file__).parents[2] / "data/type-changes.json"
@@ -69,7 +69,7 @@ def _literal(value: str | None) -> str:
     return "cast(null as string)" if value is None else f"'{text}'"
 
 
-def joined(own: str, values: Values, by: dict[int, TableLocation]) -> dict[str, Any]:
+def joined(own: str, values: Values, by: dict[int, Read]) -> dict[str, Any]:
     """Return the entry of a type from the values that each version of Hive read."""
     targets: dict[str, dict[str, Values]] = {}
     for target in sorted(by[3][own].keys() | by[4][own].keys() - {own}):
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> None:
     os.environ["TZ"] = ZONE
     before = recorded()
     chosen = arguments or list(before)
-    by: dict[int, TableLocation] = {}
+    by: dict[int, Read] = {}
     for version in (3, 4):
         with tempfile.TemporaryDirectory() as directory:
             hive = HiveServer(version, Path(directory), more=SETTINGS)

@@ -59,7 +59,7 @@ class RandomHistory(HiveTable):
         self.pasts: dict[str, Past] = {}
         super().__init__(hive, f"history_{seed}", columns, extra, by_lists=True)
 
-    def live(self, steps: int, state_at: bool = False) -> None:
+    def live(self, steps: int, look_back: bool = False) -> None:
         """So many random steps, each judged, and the past at last; what fails names the seed and the statements.
 
         Args:
@@ -71,7 +71,7 @@ class RandomHistory(HiveTable):
                 self.hive.set("hive.local.time.zone", self._zones.choice(ZONES))
                 with process_zone(self._zones.choice(ZONES)):
                     self.judge()
-                    if state_at and number < steps - 1:
+                    if look_back and number < steps - 1:
                         self._judge_pasts()
             self._judge_pasts()
         except Exception as error:
