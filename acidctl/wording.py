@@ -241,7 +241,7 @@ def _of_whom(reason: Reason) -> str:
 def _reader_holds(reason: Reason) -> str:
     txn, who, agent = reason.ids[0], reason.value("who"), reason.value("agent")
     if reason.value("how") == "queries":
-        queries = "its queries may not see the transaction of what supersedes it"
+        queries = "its queries may still need it"
         return f"transaction {txn}{_of_whom(reason)} is open: {queries}"
     held = f"held a lock on it{f' in transaction {txn}' if txn else ''}"
     what = f"had transaction {txn} open" if reason.value("how") == "no-lock" else held
@@ -803,7 +803,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
             "base": "the base that readers use",
             "committed": "committed",
             "newest": "the newest of {usable} usable bases",
-            "read": "readers of this snapshot read it",
+            "read": "it is still being read",
         },
         _NOTHING, usable=2, how="newest",
     ),

@@ -55,7 +55,7 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
         )
         for limit in LIMITS
     ),
-    ("COLUMNS", "How wide tables and pictures are, in a pipe, too, where tables are as wide as they need without it."),
+    ("COLUMNS", "Width of tables and timelines, also in a pipe (default there: unlimited)."),
     (
         "NO_COLOR",
         "When set, nothing has a colour or another style; so it is with TERM=dumb, which has no progress either.",

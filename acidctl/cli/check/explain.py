@@ -46,7 +46,7 @@ Meaning = dict[str, Any]
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.runs(pages=True)
 def command(*, words: tuple[str, ...], output: str) -> int:
-    """Say what a word means that acidctl or its JSON has said, and what to do then.
+    """Explain a code, exit status, rule or term, and what to do about it.
 
     WORD is the code of a reason (few-deltas), an exit status (14), a rule of validate (V26), the code of an error
     (conflict), a state (obsolete), a term (snapshot), or the name of a directory. Without a word all are listed.

@@ -43,7 +43,7 @@ def command(
     metastore: Metastore,
     output: str,
 ) -> int:
-    """Abort transactions and release locks that gave no sign of life for the server's time-out.
+    """Abort transactions and release locks whose heartbeat has timed out.
 
     Hive's own house keeper does this where it runs; a metastore that stands alone, or Hive 4 without
     metastore.housekeeping.threads.on, has none, and what a client leaves that dies holds back cleaning for ever.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--history",
     type=NEW_FILE,
     metavar="FILE",
-    help="Show the reports of the same places before this one, from a file with a line for each, and add this one.",
+    help="Keep the figures of each report in FILE, one line each, and show the trend.",
 )
 @click.option(
     "--out",

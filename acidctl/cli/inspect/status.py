@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     type=click.Choice(["trouble", "due"]),
     default="trouble",
     show_default=True,
-    help="What ends the command with status 14: trouble that nobody mends by itself, or also work that is due.",
+    help="Exit with 14 on trouble, which someone must mend, or also on due work.",
 )
 @click.option(
     "--state",

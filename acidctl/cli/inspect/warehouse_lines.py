@@ -215,7 +215,7 @@ def _stuck_record(queue: QueueView | None) -> Record | None:
 LABEL = 12
 _VERDICTS = {
     Condition.FINE: "fine: nothing to do",
-    Condition.DUE: "due: there is work, and nothing is wrong",
+    Condition.DUE: "due: maintenance is due, and there are no problems",
     Condition.TROUBLE: "trouble: something needs attention",
 }
 
@@ -236,7 +236,7 @@ def status_screen(record: Record, ended: float | None, older_than: float) -> Ite
     yield from _labelled("trash", _trash(record["trash"]))
     yield from _labelled("trouble", trouble_lines(record))
     if record["lastDone"]:
-        yield from _labelled("last run", [f"{moment_text(record['lastDone'])}: acidctl log tells of what was done"])
+        yield from _labelled("last run", [f"{moment_text(record['lastDone'])}: see `acidctl log`"])
     if ended is not None:
         yield from _labelled("last nightly", [utc(ended)])
 

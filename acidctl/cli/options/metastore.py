@@ -23,8 +23,8 @@ metastore_options = (
     click.option(
         "--metastore",
         metavar="URI[,URI]",
-        help="Ask this metastore for names, transactions and write ids, thrift://host:9083; none asks none. Without it "
-        "that of the configuration, or of hive-site.xml in HIVE_CONF_DIR.",
+        help="Ask this metastore for names, transactions and write ids, thrift://host:9083; `none` turns it off. "
+        "Default: the configuration, then hive-site.xml in HIVE_CONF_DIR.",
     ),
     set_option("metastore"),
 )

@@ -421,7 +421,7 @@ verbosity_options = together(
         is_eager=True,
         expose_value=False,
         callback=VERBOSITY.take,
-        help="Print only what failed, and no progress; of JSON all the same.",
+        help="Print failures only, without progress. JSON output is unaffected.",
     ),
 )
 """``-v`` and ``-q`` of commands for many locations."""
@@ -430,7 +430,7 @@ yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
 def retention_option(
-    text: str = "What cleaning may take was superseded, or written, at least so long ago.",
+    text: str = "Retention: count as cleanable only what has been obsolete for this long.",
 ) -> Callable[[F], F]:
     """Return ``--older-than`` of commands that clean, or show what a cleaning would remove."""
     return click.option("--older-than", type=DURATION, default="24h", show_default=True, help=text)

@@ -57,7 +57,7 @@ tables_option = click.option(
     type=FILE,
     allow_from_autoenv=False,
     is_eager=True,  # the argument asks whether there is a list
-    help="Further ones from a list, one a line; lines that begin with # do not count; - is standard input.",
+    help="Also read locations from FILE, one per line; # starts a comment, - is standard input.",
 )
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 NOT_SEEN = (
     "snapshots of HDFS, of file systems and of disks",
     "older versions of objects, and what an object store keeps after a delete",
-    "tables that are not transactional, backups, replicas, exports, and tables that were made from these rows",
+    "tables that are not transactional, backups, replicas, exports, and derived tables",
     "values in the metastore's statistics of columns, in caches of results and in logs of queries",
-    "blocks that a file system has freed and not overwritten",
+    "freed disk blocks",
 )
 """What a search of a table's files cannot find."""
 _FEW = 3
