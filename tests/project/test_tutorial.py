@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import os
-import platform
 import re
 import shlex
 import subprocess
@@ -13,18 +11,15 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from support.console_pages import COLUMNS, FOLDER, RUN_ID, Step, steady, steps, without_styles
 from support.files.acid_files import delete, insert, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.paths import REPO
 from support.tables import make
 from support.terminals import Terminals, without_last_line
-
-COLUMNS = 100
-FOLDER = "/warehouse/sales.db"
-"""What the pages show in place of the directory in which the commands run."""
 
 DEMO = "acidctl demo crud_table"
 MAJOR = "acidctl compact --major --engine local --assume-committed=0s"
@@ -41,42 +36,11 @@ BEFORE: dict[str, tuple[str, ...]] = {
 }
 """The pages, and what is run before their own commands."""
 
-_STYLE = re.compile(r"\x1b\[\d*m")
-_RUN = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}")
-_VARIES = (
-    (_RUN.pattern, "RUN"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "TIME"),
-    (r"\d{1,2} [A-Z][a-z]{2} \d\d:\d\d", "TIME"),
-    (r"\d+(\.\d+)? ([KMG]i)?B\b", "SIZE"),
-    (r"\d+\.\d+ s of work", "SECONDS"),
-    (r"checked in \d+\.\d+ s", "checked"),
-    (r"\b(since|for) \d+ s\b", r"\1 SECONDS"),
-    (r"TIME +\d+ s\b", "TIME AGE"),
-    (r"thrift://[\w.]+:\d+", "METASTORE"),
-)
 
-
-class Step(NamedTuple):
-    """A command of a page, and what the page shows below it."""
-
-    command: str
-    shown: str
-
-
-def steps(page: str) -> Iterator[Step]:
-    """Every command of the ``console`` blocks of a page, in their order."""
+def commands_of(page: str) -> Iterator[Step]:
+    """Yield every command of the ``console`` blocks of a page, in their order."""
     for block in re.findall(r"^```console\n(.*?)^```", (REPO / page).read_text("utf-8"), re.MULTILINE | re.DOTALL):
-        for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, shown = step.partition("\n")
-            yield Step(command, shown)
-
-
-def steady(shown: str) -> str:
-    """Its words, without times and sizes: lines may be folded elsewhere where a path is longer."""
-    shown = " ".join(shown.split()).replace(f"{getpass.getuser()}@{platform.node()}", "hive@edge")
-    for pattern, name in _VARIES:
-        shown = re.sub(pattern, name, shown)
-    return " ".join(shown.split())
+        yield from steps(block)
 
 
 @pytest.fixture
@@ -146,7 +110,7 @@ def run(terminal: Terminals, folder: Path, command: str) -> str:
     assert program == "acidctl"
     status, shown = terminal.run(*words, columns=COLUMNS)
     assert status == (14 if words[0] == "validate" else 0), shown
-    return _STYLE.sub("", without_last_line(shown)).replace(str(folder), FOLDER)
+    return without_styles(without_last_line(shown)).replace(str(folder), FOLDER)
 
 
 @pytest.mark.parametrize("page", sorted(BEFORE))
@@ -158,12 +122,12 @@ def test_a_page_shows_what_its_commands_print(page: str, terminal: Terminals, fo
             MADE[page](folder)
         if page == "docs/how-to/blocked.md":
             scene.enter_context(metastore(folder))
-        found = list(steps(page))
+        found = list(commands_of(page))
         runs = [""]
         for step in found:
-            shown = run(terminal, folder, _RUN.sub(runs[-1], step.command))  # the run that was named last
+            shown = run(terminal, folder, RUN_ID.sub(runs[-1], step.command))  # the run that was named last
             assert steady(step.shown) == steady(shown), f"{step.command} prints:\n{shown}"
-            runs += _RUN.findall(shown)
+            runs += RUN_ID.findall(shown)
     assert found
 
 
@@ -173,7 +137,7 @@ def test_every_page_with_commands_and_their_output_is_run() -> None:
 
 
 def test_the_tutorial_goes_from_the_demo_table_to_an_empty_trash() -> None:
-    commands = [step.command.split()[1] for step in steps("docs/tutorial.md")]
+    commands = [step.command.split()[1] for step in commands_of("docs/tutorial.md")]
     assert commands[0] == "demo"
     assert {"ls", "why", "cat", "dump", "history", "blame", "compact", "clean", "restore", "purge"} <= set(commands)
 
