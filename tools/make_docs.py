@@ -331,16 +331,13 @@ def _examples(page: Page) -> list[str]:
 
 
 def _see_also(page: Page) -> list[str]:
-    if page.context.parent is None:
-        names = [f"acidctl-{name}" for name in SUMMARIES]
-    elif isinstance(group := page.context.parent.command, click.Group) and group is not cli:
-        above = page.context.parent.command_path.replace(" ", "-")
-        names = [above, *(f"{above}-{name}" for name in group.commands)]
-        names.remove(page.name)
-    else:
-        siblings = next(section for section in SECTIONS.values() if page.command.name in section)
-        names = ["acidctl", *(f"acidctl-{name}" for name in siblings if name != page.command.name)]
-    return [f".BR {roff(name)} (1){',' if name != names[-1] else ''}" for name in names]
+    """Return the pages above this one; no page lists its siblings, which a new command would change."""
+    parents: list[str] = []
+    above = page.context.parent
+    while above:
+        parents.append(above.command_path.replace(" ", "-"))
+        above = above.parent
+    return [f".BR {roff(name)} (1){',' if name != parents[-1] else ''}" for name in parents]
 
 
 def _of_the_program(page: Page) -> Iterator[tuple[str, list[str]]]:
@@ -406,8 +403,9 @@ def man_page(page: Page) -> str:
     sections += [
         ("EXIT STATUS", _items((_bold(str(status.value)), _prose(status.meaning)) for status in ExitStatus)),
         ("EXAMPLES", _examples(page)),
-        ("SEE ALSO", _see_also(page)),
     ]
+    if page.context.parent:
+        sections.append(("SEE ALSO", _see_also(page)))
     lines = [
         rf".\" Made by `{COMMAND}` from the program itself: do not edit.",
         f'.TH {roff(page.name.upper())} 1 "" "acidctl {roff(__version__)}" "acidctl"',

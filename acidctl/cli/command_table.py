@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -9,67 +10,44 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import click
 
-SECTIONS: dict[str, dict[str, str]] = {
-    "See": {
-        "status": "Show what is due, held back, broken or stuck on one screen.",
-        "report": "Write a page: bytes, cost, what can go, trend.",
-        "ls": "List directories with their state: current, obsolete, aborted, ignored.",
-        "why": "Explain a directory's state, and what cleaning waits for.",
-        "meta": "Show an ORC file's footer.",
-        "log": "Show what acidctl did: when, by whom, how it ended.",
-    },
-    "Read rows": {
-        "cat": "Print the rows that readers see.",
-        "dump": "Print the events of ORC files with synthetic columns.",
-        "diff": "Print the rows that changed between two write ids.",
-        "history": "Show what every write id did: rows inserted, updated, deleted.",
-        "blame": "Show where a row was inserted, rewritten and deleted.",
-        "erasure": "Find files that still hold certain rows.",
-    },
-    "Compact and clean": {
-        "compact": "Merge deltas: minor, major, or what thresholds ask for.",
-        "clean": "Remove obsolete and aborted directories, after showing the plan.",
-        "restore": "Undo a cleaning or a repair.",
-        "purge": "Delete the trash of cleanings and the backups of repairs for good.",
-        "nightly": "Compact, clean and purge in one go, for cron.",
-    },
-    "Ask the metastore": {
-        "hive": "Show tables, transactions, locks and compactions; request, work, clean.",
-    },
-    "Try and check": {
-        "validate": "Check names, files and rows by the rules of the format.",
-        "repair": "Mend what validate finds.",
-        "demo": "Write a table to try things on.",
-        "explain": "Explain a code, exit status, rule or term.",
-        "config": "Show the settings that count, and their origin.",
-        "doctor": "Show which Java, Spark, packages and metastore are used.",
-    },
-}
-"""Every command with its summary, by section of the help."""
-
-GROUPS: dict[str, dict[str, str]] = {
-    "hive": {
-        "tables": "List transactional tables: type, location, owner, settings.",
-        "txns": "List transactions, and which of them hold back cleaning.",
-        "locks": "List locks: who holds them, and who waits for whom.",
-        "compactions": "List the queue of compactions, what is stuck and what frees it.",
-        "request": "Ask Hive's workers for compactions.",
-        "abort": "End transactions; take compactions out of the queue.",
-        "initiator": "Ask for compactions that are due in a warehouse.",
-        "worker": "Compact what waits in Hive's queue.",
-        "cleaner": "Clean what Hive's queue has ready for it.",
-        "housekeep": "End transactions and locks of dead clients.",
-    },
-}
-"""Subcommands, each in a module of the folder with the name of the group."""
-
 FOLDERS = {
     "See": "inspect",
     "Read rows": "rows",
     "Compact and clean": "maintain",
+    "Ask the metastore": "",
     "Try and check": "check",
 }
-"""The folder with the command modules of each section."""
+"""The sections of the help, and the folder with the command modules of each."""
+
+
+def _commands_in(folder: str) -> dict[str, str]:
+    """Return the commands of a folder with their summaries.
+
+    The docstring of a command's module begins with its name and its summary. No module is imported, so that the help
+    of the program is quick.
+    """
+    commands: dict[str, str] = {}
+    where = os.path.join(os.path.dirname(__file__), folder)  # noqa: PTH118, PTH120 - pathlib is slower to load
+    for file in sorted(os.listdir(where)):  # noqa: PTH208 - as above
+        if file.endswith(".py"):
+            with open(f"{where}/{file}", encoding="utf-8") as module:  # noqa: PTH123 - as above
+                line = module.readline()
+            if line.startswith('"""`acidctl '):
+                name, _, summary = line.strip().strip('"').partition("`: ")
+                commands[name.split()[-1]] = summary
+    return commands
+
+
+GROUPS: dict[str, dict[str, str]] = {"hive": _commands_in("hive")}
+"""Subcommands, each in a module of the folder with the name of the group."""
+
+SECTIONS: dict[str, dict[str, str]] = {
+    title: _commands_in(folder)
+    if folder
+    else {"hive": "Show tables, transactions, locks and compactions; request, work, clean."}
+    for title, folder in FOLDERS.items()
+}
+"""Every command with its summary, by section of the help."""
 
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 

@@ -1,4 +1,4 @@
-"""`acidctl config`: the settings in effect, and their origins."""
+"""`acidctl config`: Show the settings that count, and their origin."""
 
 from __future__ import annotations
 

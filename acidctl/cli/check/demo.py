@@ -1,4 +1,4 @@
-"""`acidctl demo`: writes a table to try things on."""
+"""`acidctl demo`: Write a table to try things on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl doctor`: the versions that are used, and whether Spark, a metastore and stores can be reached."""
+"""`acidctl doctor`: Show which Java, Spark, packages and metastore are used."""
 
 from __future__ import annotations
 

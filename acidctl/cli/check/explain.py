@@ -1,4 +1,4 @@
-"""`acidctl explain`: what a code, an exit status or a rule means, and what to do."""
+"""`acidctl explain`: Explain a code, exit status, rule or term."""
 
 from __future__ import annotations
 

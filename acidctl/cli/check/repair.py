@@ -1,4 +1,4 @@
-"""`acidctl repair`: mend what is wrong on disk, after showing the plan."""
+"""`acidctl repair`: Mend what validate finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl validate`: checks tables, and shows what to do about each finding."""
+"""`acidctl validate`: Check names, files and rows by the rules of the format."""
 
 from __future__ import annotations
 

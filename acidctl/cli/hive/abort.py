@@ -1,4 +1,4 @@
-"""`acidctl hive abort`: end transactions, and take compactions out of the queue."""
+"""`acidctl hive abort`: End transactions; take compactions out of the queue."""
 
 from __future__ import annotations
 

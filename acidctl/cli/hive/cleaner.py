@@ -1,4 +1,4 @@
-"""`acidctl hive cleaner`: cleans after compactions, as Hive's own cleaner does, through the trash."""
+"""`acidctl hive cleaner`: Clean what Hive's queue has ready for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl hive compactions`: the metastore's queue of compactions, its history, and entries that are stuck."""
+"""`acidctl hive compactions`: List the queue of compactions, what is stuck and what frees it."""
 
 from __future__ import annotations
 

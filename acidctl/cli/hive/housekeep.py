@@ -1,4 +1,4 @@
-"""`acidctl hive housekeep`: ends transactions and locks of dead clients, if the metastore does not do it."""
+"""`acidctl hive housekeep`: End transactions and locks of dead clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl hive initiator`: requests the compactions that are due, as Hive's own initiator does."""
+"""`acidctl hive initiator`: Ask for compactions that are due in a warehouse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl hive locks`: who holds which lock, and who waits for whom."""
+"""`acidctl hive locks`: List locks: who holds them, and who waits for whom."""
 
 from __future__ import annotations
 

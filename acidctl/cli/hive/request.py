@@ -1,4 +1,4 @@
-"""`acidctl hive request`: ask the metastore for compactions, which Hive's own workers then do."""
+"""`acidctl hive request`: Ask Hive's workers for compactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl hive tables`: the transactional tables of a metastore."""
+"""`acidctl hive tables`: List transactional tables: type, location, owner, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl hive txns`: the transactions of a metastore, and which of them hold back which cleaning."""
+"""`acidctl hive txns`: List transactions, and which of them hold back cleaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl hive worker`: runs compactions of Hive's queue, as Hive's own workers do."""
+"""`acidctl hive worker`: Compact what waits in Hive's queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl log`: what acidctl did to tables, when, and for which user."""
+"""`acidctl log`: Show what acidctl did: when, by whom, how it ended."""
 
 from __future__ import annotations
 

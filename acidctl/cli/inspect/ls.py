@@ -1,4 +1,4 @@
-"""`acidctl ls`: every directory of a location with its state and the reason."""
+"""`acidctl ls`: List directories with their state: current, obsolete, aborted, ignored."""
 
 from __future__ import annotations
 

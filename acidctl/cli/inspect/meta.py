@@ -1,4 +1,4 @@
-"""`acidctl meta`: the footer of ORC files."""
+"""`acidctl meta`: Show an ORC file's footer."""
 
 from __future__ import annotations
 

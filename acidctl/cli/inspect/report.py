@@ -1,4 +1,4 @@
-"""`acidctl report`: the state of a warehouse as one page, to mail or to put on a server."""
+"""`acidctl report`: Write a page: bytes, cost, what can go, trend."""
 
 from __future__ import annotations
 

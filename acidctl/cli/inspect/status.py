@@ -1,4 +1,4 @@
-"""`acidctl status`: what a warehouse needs, on one screen."""
+"""`acidctl status`: Show what is due, held back, broken or stuck on one screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl why`: the proof of a directory's state, and what must happen before cleaning may remove it."""
+"""`acidctl why`: Explain a directory's state, and what cleaning waits for."""
 
 from __future__ import annotations
 

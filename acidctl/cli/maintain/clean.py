@@ -1,4 +1,4 @@
-"""`acidctl clean`: remove what is obsolete or aborted, after showing the plan."""
+"""`acidctl clean`: Remove obsolete and aborted directories, after showing the plan."""
 
 from __future__ import annotations
 

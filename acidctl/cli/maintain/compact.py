@@ -1,4 +1,4 @@
-"""`acidctl compact`: minor and major compaction and rebalances, on Spark or in processes of this machine."""
+"""`acidctl compact`: Merge deltas: minor, major, or what thresholds ask for."""
 
 from __future__ import annotations
 

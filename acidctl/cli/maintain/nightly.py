@@ -1,4 +1,4 @@
-"""`acidctl nightly`: compact what is due, clean what is obsolete, and purge what is old, in one go."""
+"""`acidctl nightly`: Compact, clean and purge in one go, for cron."""
 
 from __future__ import annotations
 

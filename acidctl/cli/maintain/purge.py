@@ -1,4 +1,4 @@
-"""`acidctl purge`: delete the trash of cleanings and the backups of repairs."""
+"""`acidctl purge`: Delete the trash of cleanings and the backups of repairs for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl restore`: undo a cleaning or a repair."""
+"""`acidctl restore`: Undo a cleaning or a repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl blame`: where one row was inserted, rewritten and deleted."""
+"""`acidctl blame`: Show where a row was inserted, rewritten and deleted."""
 
 from __future__ import annotations
 

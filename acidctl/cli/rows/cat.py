@@ -1,4 +1,4 @@
-"""`acidctl cat`: the rows that a reader would see."""
+"""`acidctl cat`: Print the rows that readers see."""
 
 from __future__ import annotations
 

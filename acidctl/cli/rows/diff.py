@@ -1,4 +1,4 @@
-"""`acidctl diff`: the rows that appeared and disappeared between two write ids."""
+"""`acidctl diff`: Print the rows that changed between two write ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl dump`: the events of ORC files with their synthetic columns."""
+"""`acidctl dump`: Print the events of ORC files with synthetic columns."""
 
 from __future__ import annotations
 

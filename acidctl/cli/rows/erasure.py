@@ -1,4 +1,4 @@
-"""`acidctl erasure`: which files still hold rows that meet a condition, and how to remove them."""
+"""`acidctl erasure`: Find files that still hold certain rows."""
 
 from __future__ import annotations
 

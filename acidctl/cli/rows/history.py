@@ -1,4 +1,4 @@
-"""`acidctl history`: what every write id did to a location."""
+"""`acidctl history`: Show what every write id did: rows inserted, updated, deleted."""
 
 from __future__ import annotations
 
