@@ -9,6 +9,8 @@ from acidctl.orc.types import KINDS, MAX_DEPTH, OrcType
 
 _WORD = re.compile(r"\s*([A-Za-z_0-9 ]+?)\s*(?=[(<,>]|$)")
 _NUMBERS = re.compile(r"\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\)\s*")
+_ZONE = re.compile(r"\(\s*'[^'()]*'\s*\)\s*")
+"""Hive names the zone of the session that made a TIMESTAMP WITH LOCAL TIME ZONE; values do not depend on it."""
 _FIELD = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^:<>,`]+?))\s*:")
 _COLUMN = re.compile(r"\s*(?:`((?:[^`]|``)*)`|(\w+))\s*:?", re.ASCII)
 _STRUCT = re.compile(r"struct\s*<", re.IGNORECASE)
@@ -54,6 +56,8 @@ def _node(text: str, at: int, depth: int) -> tuple[OrcType, int]:
         raise _unknown(text)
     if kind in _NESTED:
         return _nested(text, at, depth, kind)
+    if kind == "timestamp with local time zone" and (zone := _ZONE.match(text, at)):
+        return OrcType(kind), zone.end()
     numbers = _NUMBERS.match(text, at)
     if numbers:
         at = numbers.end()

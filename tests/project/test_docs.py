@@ -126,12 +126,13 @@ def test_groff_has_nothing_to_say(tmp_path: Path) -> None:
     groff = shutil.which("groff")
     if groff is None:
         pytest.skip("groff is not installed")
-    for page in [*PAGES.values(), PAGES["doctor"]]:
+    for page in PAGES.values():
         source = tmp_path / f"{page.name}.1"
         source.write_text(docs.man_page(page))
         ran = subprocess.run([groff, "-man", "-Tascii", "-ww", source], capture_output=True, text=True, check=True)
         assert ran.stderr == ""
-    shown = subprocess.run([groff, "-man", "-Tascii", "-P-cbou", source], capture_output=True, text=True, check=True)
+    doctor = tmp_path / "acidctl-doctor.1"
+    shown = subprocess.run([groff, "-man", "-Tascii", "-P-cbou", doctor], capture_output=True, text=True, check=True)
     assert "acidctl doctor --spark --master yarn" in shown.stdout
 
 
