@@ -20,9 +20,9 @@ from acidctl.base.arguments import as_path, require_type
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.base.nearest import member
+from acidctl.cleaning.apply import RefusedCleaning
 from acidctl.cleaning.explain import VerdictProof, proof_inputs, prove_all
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored
-from acidctl.cleaning.request import RefusedCleaning
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.proof.values import RowDigest, row_digest
 from acidctl.compaction.request import Mode, NoWork, Planned, PlanRefused
@@ -31,11 +31,9 @@ from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import find, found_again
-from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.backup import InBackup, RepairRun
@@ -49,15 +47,16 @@ from acidctl.rows.scan.table import Table, table_at
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
-from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
 from acidctl.verbs.kept_runs import KeptRun, kept_runs
+from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.options import LockOptions
-from acidctl.verbs.purge import PurgeOptions, purge
+from acidctl.verbs.purge import purge
 from acidctl.verbs.repair import RepairOptions, repair
-from acidctl.verbs.restore import RestoreOptions, restore
+from acidctl.verbs.restore import restore
 from acidctl.verbs.selection import Selection
 
 if TYPE_CHECKING:

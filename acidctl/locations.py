@@ -21,21 +21,21 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
 from acidctl.location.find import find as find_places
 from acidctl.location.find import once
-from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.overview.location_status import LocationStatus, shown_table
 from acidctl.overview.warehouse_status import statuses
 from acidctl.rows.scan.arrow_rows import ArrowRows
-from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
-from acidctl.verbs.nightly import NightlyOptions, Part, Step, nightly
+from acidctl.verbs.maintain_options import CleanOptions, NightlyOptions, PurgeOptions, RestoreOptions
+from acidctl.verbs.nightly import Part, Step, nightly
 from acidctl.verbs.policy import Policies
-from acidctl.verbs.purge import PurgeOptions, purge
-from acidctl.verbs.restore import RestoreOptions, restore
+from acidctl.verbs.purge import purge
+from acidctl.verbs.restore import restore
 from acidctl.verbs.selection import Selection
 
 SCHEMA = pa.schema(

@@ -720,10 +720,6 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         reason(Code.ORIGINAL_WITHOUT_BUCKET, path="README.md", how="read"),
     ),
     _means(
-        Code.MANY_ABORTED, "{count} aborted transactions, limit {limit}", "run `acidctl compact --major`",
-        count=12, limit=10,
-    ),
-    _means(
         Code.MANY_DELTA_BYTES, "deltas are {ratio:.2f} of the base's bytes, limit {most:g}",
         "run `acidctl compact --major`",
         ratio=0.25, most=0.1,
@@ -733,7 +729,6 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         {
             "base": "{deltas} deltas, limit {limit}",
             "no-base": "{deltas} deltas, limit {limit}, and no base",
-            "no-minor": "{deltas} deltas, limit {limit}, and a minor compaction is not supported here",
         },
         "run `acidctl compact`", deltas=12, limit=10, how="base",
     ),
@@ -753,7 +748,6 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         },
         "nothing: there is nothing to gain", how="base",
     ),
-    _means(Code.OBSOLETE_BASE_ALONE, "no deltas, but an obsolete base", _CLEAN),
     _means(Code.OTHERS_GAIN_MORE, "{count} others gain more", "wait: its turn comes when they are done", count=12),
     # layouts that Hive never writes
     _means(

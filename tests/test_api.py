@@ -26,11 +26,11 @@ from acidctl.base.errors import (
     RefusedError,
     UsageProblem,
 )
+from acidctl.cleaning.apply import RefusedCleaning, delete
 from acidctl.cleaning.outcomes import PlannedCleaning
-from acidctl.cleaning.request import RefusedCleaning, delete
 from acidctl.cli.main import main
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.request import NoWork, Planned, PlanRefused
 from acidctl.location.change.lock import Locking
 from acidctl.outcome import Result

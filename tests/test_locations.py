@@ -14,8 +14,7 @@ from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.locations import SCHEMA
 from acidctl.outcome import Result
-from acidctl.verbs.clean import CleanOptions
-from acidctl.verbs.purge import PurgeOptions
+from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions
 
 
 @pytest.fixture

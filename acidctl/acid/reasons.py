@@ -106,14 +106,12 @@ class Code(StrEnum):
     IN_QUEUE = "in-queue"
     IS_REPLICA = "is-replica"
     LAYOUT_REFUSED = "layout-refused"
-    MANY_ABORTED = "many-aborted"
     MANY_DELTA_BYTES = "many-delta-bytes"
     MANY_DELTAS = "many-deltas"
     MORE_ABOVE = "more-above"
     NO_DATA = "no-data"
     NOT_TRANSACTIONAL = "not-transactional"
     NOTHING_TO_MERGE = "nothing-to-merge"
-    OBSOLETE_BASE_ALONE = "obsolete-base-alone"
     OTHERS_GAIN_MORE = "others-gain-more"
 
     # Layouts that Hive never writes (section 13.1).

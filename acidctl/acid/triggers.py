@@ -14,7 +14,7 @@ from acidctl.acid.layout import DataFile, Role, current_files, data_bytes_of
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import Kind
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import AcidState, EntryKind, State
+from acidctl.acid.state import AcidState
 from acidctl.acid.unfinished import layout_problems
 from acidctl.base.errors import UsageProblem
 
@@ -26,12 +26,10 @@ class Thresholds:
     Attributes:
         delta_count: ``hive.compactor.delta.num.threshold``, directories.
         delta_ratio: ``hive.compactor.delta.pct.threshold``, bytes of deltas over bytes of the base.
-        aborted_txns: ``hive.compactor.abortedtxn.threshold``.
     """
 
     delta_count: int = 10
     delta_ratio: float = 0.1
-    aborted_txns: int = 1000
 
     def with_known(self, properties: Mapping[str, str]) -> Thresholds:
         """Return the thresholds with a table's own properties; unusable values are ignored, as in Hive."""
@@ -51,7 +49,6 @@ class Thresholds:
         keys = {
             "hive.compactor.delta.num.threshold": ("delta_count", int),
             "hive.compactor.delta.pct.threshold": ("delta_ratio", float),
-            "hive.compactor.abortedtxn.threshold": ("aborted_txns", int),
         }
         result = self
         for key, text in properties.items():
@@ -75,17 +72,11 @@ class Figures:
         base_bytes: data bytes of the current base, or of the original files without a base.
         delta_bytes: data bytes of all current deltas and delete deltas.
         deltas: number of current delta and delete delta directories.
-        aborted_txns: aborted transactions known for the location.
-        has_obsolete_base: an obsolete base still exists.
-        minor_supported: False for insert-only tables of Hive 3, and if originals or raw deltas forbid it.
     """
 
     base_bytes: int
     delta_bytes: int
     deltas: int
-    aborted_txns: int = 0
-    has_obsolete_base: bool = False
-    minor_supported: bool = True
 
 
 def figures_of(listing: Listing, state: AcidState) -> Figures:
@@ -95,8 +86,7 @@ def figures_of(listing: Listing, state: AcidState) -> Figures:
     if state.base and state.base.directory:
         base_bytes = data_bytes_of(children.get(state.base.name, ()), kind)
     delta_bytes = sum(data_bytes_of(children.get(delta.name, ()), kind) for delta in state.deltas if delta.directory)
-    obsolete_base = any(verdict.kind is EntryKind.BASE for verdict in state.in_state(State.OBSOLETE))
-    return Figures(base_bytes, delta_bytes, len(state.deltas), has_obsolete_base=obsolete_base)
+    return Figures(base_bytes, delta_bytes, len(state.deltas))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +111,17 @@ def is_auto_off(properties: Mapping[str, str]) -> bool:
     return any(properties.get(key, "").lower() == "true" for key in NO_AUTO)
 
 
-def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: bool = False) -> Decision:
-    """Return the type of compaction that a location needs, tested in Hive's order.
-
-    Args:
-        hive4: also request a major compaction if there are no deltas but an obsolete base, as Hive 4 does.
-    """
+def decide(figures: Figures, thresholds: Thresholds | None = None) -> Decision:
+    """Return the type of compaction that a location needs, tested in Hive's order."""
     limits = thresholds or Thresholds()
-    if figures.aborted_txns > limits.aborted_txns:
-        why = reason(Code.MANY_ABORTED, count=figures.aborted_txns, limit=limits.aborted_txns)
-        return Decision(CompactionKind.MAJOR, why)
     no_base = figures.base_bytes == 0
     ratio = None if no_base else figures.delta_bytes / figures.base_bytes
     if ratio is not None and ratio > limits.delta_ratio:
         return Decision(CompactionKind.MAJOR, reason(Code.MANY_DELTA_BYTES, ratio=ratio, most=limits.delta_ratio))
-    if hive4 and not no_base and figures.delta_bytes == 0 and figures.has_obsolete_base:
-        return Decision(CompactionKind.MAJOR, reason(Code.OBSOLETE_BASE_ALONE))
     if figures.deltas <= limits.delta_count:
         kind, code, how = None, Code.FEW_DELTAS, None
     elif no_base:
         kind, code, how = CompactionKind.MAJOR, Code.MANY_DELTAS, "no-base"
-    elif not figures.minor_supported:
-        kind, code, how = CompactionKind.MAJOR, Code.MANY_DELTAS, "no-minor"
     else:
         kind, code, how = CompactionKind.MINOR, Code.MANY_DELTAS, "base"
     limit, most = limits.delta_count, limits.delta_ratio

@@ -1,4 +1,4 @@
-"""When work is to end, which may be sooner than was thought when it began."""
+"""Durations, deadlines that may be brought forward, and daily windows."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ def duration_seconds(text: str) -> float | None:
 
 
 def as_seconds(value: Duration, name: str) -> float:
-    """Seconds of a duration that a caller gives: a number of them, ``"24h"`` as on the command line, a timedelta.
+    """Return the seconds of a duration that a caller gives; UsageProblem if it is not one, or is negative.
 
     Args:
-        name: of the parameter, for messages.
-
-    Raises:
-        UsageProblem: it is none of these, or is negative.
+        value: seconds, ``"24h"`` as on the command line, or a timedelta.
+        name: the parameter, for messages.
     """
     seconds: float | None = None
     if isinstance(value, timedelta):
@@ -44,47 +42,45 @@ def as_seconds(value: Duration, name: str) -> float:
     elif isinstance(value, int | float) and not isinstance(value, bool) and value < sys.maxsize:
         seconds = float(value)
     if seconds is None or not seconds >= 0:
-        raise UsageProblem(
-            f"{name} is not a duration: {value!r}",
-            "",
-            "give seconds, a text such as '90s', '24h' or '7d', or a timedelta",
-        )
+        hint = "give seconds, a text such as '90s', '24h' or '7d', or a timedelta"
+        raise UsageProblem(f"{name} is not a duration: {value!r}", "", hint)
     return seconds
 
 
 @dataclass(slots=True)
 class Deadline:
-    """A moment by ``time.monotonic()``; another thread may bring it forward.
+    """A moment by ``time.monotonic()``, which a signal or another thread may bring forward.
 
     Attributes:
-        at: the moment; without one the work ends when it is done.
+        at: the moment; infinity lets the work end when it is done.
     """
 
     at: float = math.inf
 
+    @classmethod
+    def after(cls, seconds: float | None) -> Deadline:
+        """Return the deadline of work that begins now; None for work without one."""
+        return cls() if seconds is None else cls(time.monotonic() + seconds)
+
     @property
     def is_over(self) -> bool:
-        """True once the moment has come."""
+        """Return whether the moment has come; work asks between two steps, where nothing is half-done."""
         return time.monotonic() >= self.at
 
     def end_now(self) -> None:
-        """Let the moment be now."""
+        """End the work at its next safe point."""
         self.at = -math.inf
 
 
 class DailyWindow(NamedTuple):
-    """A part of every day, in local time; it may go over midnight."""
+    """A part of every day, in local time, perhaps over midnight."""
 
     start: clock
     end: clock
 
     @classmethod
     def parse(cls, text: str) -> DailyWindow:
-        """Return the window of ``01:00-05:00``.
-
-        Raises:
-            UsageProblem: the text is not a window.
-        """
+        """Return the window of ``01:00-05:00``.  UsageProblem if the text is not a window."""
         try:
             start, end = (datetime.strptime(part.strip(), "%H:%M").time() for part in text.split("-"))
         except ValueError:

@@ -1,7 +1,6 @@
-"""One hierarchy of errors: what happened, why, what to do, and the exit status that follows from the class.
+"""Define the errors that a user may meet: what happened, why, what to do, and the exit status of each class.
 
-Every error that a user may meet is a subclass of :class:`AcidctlError`.  The command line prints the three
-lines and exits with ``exit_status``.
+The command line prints the three lines and exits with ``exit_status``.
 """
 
 from __future__ import annotations
@@ -12,11 +11,7 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """What a command ends with; the table of docs/reference/exit-statuses.md and of the man page.
-
-    Attributes:
-        meaning: one line.
-    """
+    """The exit statuses of commands, each with its meaning in one line, as in docs/reference/exit-statuses.md."""
 
     meaning: str
 
@@ -79,23 +74,23 @@ class AcidctlError(Exception):
 
 
 class UsageProblem(AcidctlError):
-    """An option, an argument or a value in a configuration that cannot be used."""
+    """An option, an argument or a value in a configuration cannot be used."""
 
     exit_status = ExitStatus.USAGE
     code = "usage"
 
 
 class NotFoundError(AcidctlError):
-    """A path that does not exist, or holds nothing of the kind asked for."""
+    """A path does not exist, or holds nothing of the kind asked for."""
 
     exit_status = ExitStatus.NOT_FOUND
     code = "not-found"
 
 
 class GoneError(NotFoundError):
-    """A location that a walk or a metastore named a moment ago, and that was dropped since.
+    """A location that a walk or a metastore named a moment ago was dropped since.
 
-    Who goes through many locations has nothing to do there; to who needs this one it is not there.
+    A command for many locations skips it; a command for this one fails.
     """
 
     code = "gone"
@@ -109,14 +104,14 @@ class NotLookedAtError(AcidctlError):
 
 
 class BadDataError(AcidctlError):
-    """A file or a name that breaks the format."""
+    """A file or a name breaks the format."""
 
     exit_status = ExitStatus.BAD_DATA
     code = "bad-data"
 
 
 class AccessError(AcidctlError):
-    """The storage says no: permissions, credentials, a read-only place."""
+    """The storage denies access: permissions, credentials, a read-only file system."""
 
     exit_status = ExitStatus.ACCESS
     code = "access"
@@ -172,17 +167,15 @@ class MemoryProblem(AcidctlError):
 
 
 def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
-    """Return the error for a MemoryError, wherever it was met.
+    """Return the error for a MemoryError.
 
     Args:
-        doing: what was being done, ``stripe 0 of FILE``.
-        detail: the words of whoever ran out, if any.
+        doing: what was being read, ``stripe 0 of FILE``.
+        detail: the message of the original error.
     """
     what = f"there is not enough memory to read {doing}" if doing else "there is not enough memory"
-    hint = (
-        "read fewer columns, run fewer processes at a time, or give it more memory (ulimit -v, the container's limit)"
-    )
-    return MemoryProblem(what, detail, hint)
+    more = "give it more memory (ulimit -v, the container's limit)"
+    return MemoryProblem(what, detail, f"read fewer columns, run fewer processes at a time, or {more}")
 
 
 def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:
@@ -193,27 +186,24 @@ def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:
         detail: the message of the original error.
     """
     why = "this machine has no time zone database" + (f" ({detail})" if detail else "")
-    return EnvironmentProblem(
-        doing, why, "install the operating system's package tzdata, or set TZDIR to the directory of a database"
-    )
+    hint = "install the operating system's package tzdata, or set TZDIR to the directory of a database"
+    return EnvironmentProblem(doing, why, hint)
 
 
 NO_THREAD = "can't start new thread"
-"""What Python says, as a RuntimeError, when the kernel gives it no more."""
+"""The text of Python's RuntimeError if the kernel allows no more threads."""
 
 
 def out_of_threads() -> EnvironmentProblem:
-    """Return the error for it, wherever it was met."""
-    return EnvironmentProblem(
-        "no further thread can be started",
-        "this user, or this container, runs as many processes and threads as it may",
-        "end some of them, or raise the limit (ulimit -u, pids.max)",
-    )
+    """Return the error for :data:`NO_THREAD`."""
+    why = "this user, or this container, runs as many processes and threads as it may"
+    hint = "end some of them, or raise the limit (ulimit -u, pids.max)"
+    return EnvironmentProblem("no further thread can be started", why, hint)
 
 
 @contextmanager
 def importing(what: str, hint: str, why: str = "") -> Iterator[None]:
-    """Optional packages are imported in it: one that is missing is an EnvironmentProblem."""
+    """Import optional packages within the block; EnvironmentProblem if one is missing."""
     try:
         yield
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""A parent that outlives a command: a bad file may crash a native reader, and with it the process that reads.
+"""Watch a command from a parent process, because a bad file may crash a native reader and the process that reads.
 
 :func:`watched` forks before anything heavy is imported and before any client exists. The child runs the whole command
 with the terminal, streams and process group of its parent. The parent waits, passes signals on, and ends as the child
-ends; only after a crash it goes on, to say which file was being read.
+ends; only after a crash it goes on, to name the file that was being read.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ SILENT_SECONDS = 600.0
 _LOOK_SECONDS = 5.0
 _HANDLED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
 """Any other signal ends the parent as it would end the command, and the kernel ends the child with it."""
-_SI_KERNEL = 0x80
-"""The code of a signal from the terminal, which the whole process group gets."""
+_SI_KERNEL = 0x80  # the code of a signal from the terminal, which the whole process group gets
 _SLOT, _NAMES = 4096, ("file", "begun", "ended", "unfinished", "pager", "written")
 
 
 class Notes:
     """Short texts by name that a watched command leaves for its parent, in memory that both share.
 
-    ``file`` is the one that was read last, ``begun`` and ``ended`` count native reads, ``unfinished`` is a new file
-    that is being written, ``pager`` a process that has the terminal, ``written`` tells of standard output.
+    ``file`` is the file that was read last, ``begun`` and ``ended`` count native reads, ``unfinished`` is a new file
+    that is being written, ``pager`` a process that has the terminal, ``written`` the state of standard output.
 
     Attributes:
         isolates: whether each file is read in a process that may die.
         crash: how the process of the command ended, after a crash.
         before: the crash after which the command begins again.
-        shared: the memory; None where no parent reads it.
+        shared: the memory; None if no parent reads it.
     """
 
     def __init__(self) -> None:
@@ -66,7 +65,7 @@ class Notes:
 
     @contextmanager
     def reading(self, path: str) -> Iterator[None]:
-        """Name the file that a native reader works on within the block; several threads may."""
+        """Name the file that a native reader works on within the block; several threads may do so."""
         with self._lock:
             self._begun += 1
             self["file"], self["begun"] = path, str(self._begun)
@@ -79,7 +78,7 @@ class Notes:
 
     @contextmanager
     def isolated(self) -> Iterator[None]:
-        """Within the block, a file that crashes its native reader is a damaged file: it is read in another process.
+        """Read files in another process within the block: a file that crashes its native reader counts as damaged.
 
         Every batch of rows is copied from there, so this is for commands that go on without the file.
         """
@@ -91,7 +90,7 @@ class Notes:
 
     @property
     def error(self) -> BadDataError:
-        """The crash for users."""
+        """Return the error for the crash."""
         hint = "restore the file from its source; `acidctl validate --deep` names all such files of a location"
         if self["begun"] != self["ended"]:
             return BadDataError(f"{self['file']} cannot be read", f"the process that read it {self.crash}", hint)
@@ -100,18 +99,18 @@ class Notes:
 
 
 NOTES = Notes()
-"""The notes of this process."""
+"""The notes of this process: readers deep below a command write them, and only its parent reads them."""
 
 
 def watched(*, ends_hanging: bool = False) -> bool:
     """Continue in a child process, which this process watches.
 
     Args:
-        ends_hanging: a native reader that takes too long counts as crashed.
+        ends_hanging: whether a native reader that takes too long counts as crashed.
 
     Returns:
-        True to the parent of a child that crashed; if a child ends in another way, so does its parent, here. False to
-        the child, and where no process can be forked.
+        True in the parent of a child that crashed; if a child ends in another way, its parent ends here, too. False in
+        the child, and if no process can be forked.
     """
     if not hasattr(signal, "sigtimedwait"):
         return False
@@ -150,10 +149,10 @@ def end_with(line: int) -> None:
 
 
 def _crash_of(child: int, look: float | None) -> str:
-    """Wait for the child's crash, and say how it ended; where it ends otherwise, so does this process.
+    """Wait for the child's crash, and return how it ended; if it ends otherwise, this process ends, too.
 
     Args:
-        look: seconds between two looks at whether a native reader hangs; None for no look.
+        look: seconds between two checks whether a native reader hangs; None for no checks.
     """
     seen, same, how = "", 0, ""
     while not (ended := os.waitpid(child, os.WNOHANG))[0]:
@@ -164,9 +163,8 @@ def _crash_of(child: int, look: float | None) -> str:
         counts = f"{NOTES['begun']} {NOTES['ended']}"
         same = same + 1 if counts == seen and NOTES["begun"] != NOTES["ended"] else 0
         seen = counts
-        if (
-            look and same * look >= SILENT_SECONDS
-        ):  # looks are counted, since time goes on while this process is stopped
+        # Checks are counted, since time goes on while this process is stopped.
+        if look and same * look >= SILENT_SECONDS:
             how = f"did not answer for {SILENT_SECONDS:g} seconds"
             os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(ended[1])
@@ -179,7 +177,7 @@ def _crash_of(child: int, look: float | None) -> str:
 
 
 def _pass_on(came: signal.struct_siginfo, child: int) -> None:
-    """Send a signal to the child that the terminal has not sent to it, and stop where the child stops."""
+    """Send a signal to the child that the terminal has not sent to it, and stop together with the child."""
     number = signal.Signals(came.si_signo)
     # If a terminal is gone, only the first process of its session is told.
     if number is not signal.SIGCHLD and (came.si_code != _SI_KERNEL or number is signal.SIGHUP):
@@ -191,7 +189,7 @@ def _pass_on(came: signal.struct_siginfo, child: int) -> None:
 
 
 def _end_with_status(code: int) -> NoReturn:
-    """End as the child did: with its exit code, or by the same signal, but without a core of its own."""
+    """End like the child: with its exit code, or by the same signal, but without a core file."""
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with suppress(OSError):

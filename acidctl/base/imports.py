@@ -1,7 +1,7 @@
-"""From where modules are imported: never from the directory that the user happens to stand in.
+"""Keep Python from importing modules from the current directory.
 
-Whoever may write there would have code of his own run by whoever calls acidctl there.  Nothing is imported here that
-the interpreter does not hold already.
+Anybody who may write there could run code of his own under a user who calls acidctl there.  This module imports only
+what the interpreter holds already.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ _PATH = "PYTHONPATH"
 
 
 def forget_current_directory() -> None:
-    """Take the current directory from `sys.path`, where ``python -m`` and gaps in PYTHONPATH put it.
+    """Remove the current directory from `sys.path`, where ``python -m`` and gaps in PYTHONPATH put it.
 
-    It stays where acidctl itself lies in it, as in a checkout: who may write there may change acidctl, too.
+    It stays if acidctl itself lies in it, as in a checkout: anybody who may write there may change acidctl, too.
     """
     try:
         here = os.getcwd()  # noqa: PTH109 - pathlib is not imported yet
@@ -32,7 +32,7 @@ def forget_current_directory() -> None:
 
 
 class _NoPandas:
-    """Says that there is no pandas.  (``None`` in `sys.modules` would do for Python, but not for Cython's imports.)"""
+    """Hides pandas.  (``None`` in `sys.modules` would do for Python, but not for Cython's imports.)"""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
@@ -49,7 +49,7 @@ def leave_out_pandas() -> None:
 
 
 def import_path() -> list[str]:
-    """`sys.path` without what depends on the current directory, but for the place of acidctl itself.
+    """Return `sys.path` without entries that depend on the current directory, except the one of acidctl itself.
 
     Spark's executors name the archive that was sent to them by ``./``.
     """

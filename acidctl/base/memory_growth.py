@@ -1,4 +1,4 @@
-"""A bound on how much this process may grow while a native reader works, so that a small file cannot take the machine.
+"""Limit how much this process may grow while a native reader works, so that a small file cannot take the machine.
 
 Nothing is measured before: the kernel refuses memory above the bound, and the reader fails with a MemoryError.
 """
@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_THREAD = 80 << 20
-"""Address space of a thread that a reader starts: its stack, and what the C library reserves for it."""
-_LIBRARIES = 256 << 20
-"""Address space that readers take besides their rows, when they start."""
+_THREAD = 80 << 20  # address space of a thread that a reader starts: its stack, and what the C library reserves for it
+_LIBRARIES = 256 << 20  # address space that readers take besides their rows, when they start
 
 
 def address_space() -> int:
@@ -86,8 +84,7 @@ class MemoryGrowth:
             resource.setrlimit(resource.RLIMIT_AS, self._usual)
 
     def _forked(self) -> None:
-        """A fork has none of the threads that read here."""
-        if self._readers:
+        if self._readers:  # a fork has none of the threads that read here
             self._reset()
         self._readers, self._lock = 0, threading.Lock()
 

@@ -12,11 +12,11 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return a question for a hint: "did you mean id or ids?"; `otherwise` where nothing is near.
+    """Return a question for a hint, "did you mean id or ids?"; `otherwise` if no known name is similar.
 
     Args:
-        name: as it was typed; case does not count.
-        known: what it can be; of names that differ in case only, the first.
+        name: the name as it was typed; case does not count.
+        known: the possible names; of names that differ in case only, the first counts.
     """
     return asked(near_names(name, known), otherwise)
 
@@ -25,28 +25,25 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
     """Return up to three similar names, the nearest first."""
     from difflib import get_close_matches  # noqa: PLC0415 - milliseconds that only a mistake costs
 
-    folded = {one.lower(): one for one in reversed(list(known))}
-    return [folded[one] for one in get_close_matches(name.lower(), list(folded), 3)]
+    folded = {candidate.lower(): candidate for candidate in reversed(list(known))}
+    return [folded[match] for match in get_close_matches(name.lower(), list(folded), 3)]
 
 
 def member(kind: type[E], name: str, what: str) -> E:
-    """Return the member of a kind that a name says; the member itself is taken as well.
+    """Return the member of an enumeration with a name; UsageProblem, with similar names, if there is none.
 
     Args:
-        what: it is, for the message: "type of compaction".
-
-    Raises:
-        UsageProblem: there is none of that name; the hint has near ones.
+        name: the name, or the member itself.
+        what: the kind for the message, "type of compaction".
     """
     try:
         return kind(name)
     except ValueError:
-        known = [one.value for one in kind]
-        raise UsageProblem(
-            f"there is no {what} {name!r}", f"there are {', '.join(known)}", did_you_mean(str(name), known)
-        ) from None
+        known = [choice.value for choice in kind]
+        hint = did_you_mean(str(name), known)
+        raise UsageProblem(f"there is no {what} {name!r}", f"there are {', '.join(known)}", hint) from None
 
 
 def asked(near: Sequence[str], otherwise: str = "") -> str:
-    """Return the question itself, for names that are known to be near."""
+    """Return the question for names that are known to be similar."""
     return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -1,4 +1,4 @@
-"""Threads for work on many things, since stores make one wait: results in order, and an end at a safe point.
+"""Work on many items in threads, since stores make each wait: results in order, and an end at a safe point.
 
 This is the one place that has pools of threads. Elsewhere a bare thread does one thing beside the main one, such as a
 heartbeat or a progress line, and :mod:`acidctl.base.worker_pool` has processes.
@@ -6,14 +6,12 @@ heartbeat or a progress line, and :mod:`acidctl.base.worker_pool` has processes.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain, islice
-from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError
 
 if TYPE_CHECKING:
@@ -26,52 +24,30 @@ STORE_THREADS = 16
 """Threads that wait for a store at the same time; clients keep at least as many connections."""
 
 
-@dataclass(slots=True)
-class Stop:
-    """When to end: at once after a signal, or when the time is up.
-
-    Attributes:
-        until: ``time.monotonic()``; None for no end.
-    """
-
-    until: float | None = None
-    interrupted: Event = field(default_factory=Event)
-
-    @classmethod
-    def after(cls, seconds: float | None) -> Stop:
-        """Return the end of a run that begins now."""
-        return cls(None if seconds is None else time.monotonic() + seconds)
-
-    def is_due(self) -> bool:
-        """Return whether to end now; callers ask between two steps, where nothing is half-done."""
-        return self.interrupted.is_set() or (self.until is not None and time.monotonic() >= self.until)
-
-
 def in_order(
     items: Iterable[T],
     work: Callable[[T], R],
     jobs: int = STORE_THREADS,
-    stop: Stop | None = None,
+    stop: Deadline | None = None,
     *,
     ahead: int = 0,
     is_quick: Callable[[T], bool] = lambda _: False,
 ) -> Iterator[tuple[T, R]]:
-    """Yield each item with its result, in the order of the items, with several at work at a time.
+    """Yield each item with its result, in order, with several items at work at a time.
 
-    After Ctrl-C, or a signal that ends the run, what is at work comes to a safe point; its results are yielded, and
-    then KeyboardInterrupt is raised.
+    After Ctrl-C, or a signal that ends the run, running work comes to a safe point; its results are yielded, and then
+    KeyboardInterrupt is raised.
 
     Args:
         work: runs in a thread.
-        stop: what `work` asks whether to end; without it, items that wait for a thread are left out after Ctrl-C.
-        ahead: how many results may wait for the caller; by default twice the jobs.
-        is_quick: whether an item needs no thread, because its store is a local disk, where threads only block each
-            other.
+        stop: the deadline that `work` looks at; without it, items that wait for a thread are left out after Ctrl-C.
+        ahead: the most results that wait for the caller; by default twice the jobs.
+        is_quick: returns whether an item needs no thread: on a local disk threads only block each other.
     """
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only where threads are needed
 
     waiting: deque[tuple[T, Future[R]]] = deque()
-    asks_stop, stop = stop is not None, stop or Stop()
+    asks_stop, stop = stop is not None, stop or Deadline()
     is_interrupted = False
     with ThreadPoolExecutor(jobs, "acidctl-work") as pool:
 
@@ -83,7 +59,7 @@ def in_order(
                 if is_interrupted:
                     raise
                 is_interrupted = True
-                stop.interrupted.set()
+                stop.end_now()
                 for _, later in () if asks_stop else waiting:
                     later.cancel()
                 return future.result()
@@ -104,7 +80,7 @@ def in_order(
                 if not future.cancelled():
                     yield done, result(future)
         except BaseException:
-            stop.interrupted.set()
+            stop.end_now()
             for _, future in waiting:
                 future.cancel()
             raise
@@ -124,13 +100,13 @@ def results(work: Callable[[T], R], items: Iterable[T], jobs: int = STORE_THREAD
 
 
 def each(
-    items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop
+    items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Deadline
 ) -> Iterator[tuple[T, R | AcidctlError | None]]:
     """Yield each item with its result or its error, or None if the end came first; see :func:`in_order`."""
 
     def tried(item: T) -> R | AcidctlError | None:
         try:
-            return None if stop.is_due() else work(item)
+            return None if stop.is_over else work(item)
         except AcidctlError as error:
             return error
 

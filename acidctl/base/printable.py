@@ -1,7 +1,7 @@
-"""The one way from untrusted text to what a terminal may show: every name, value and message goes through it.
+"""Escape untrusted text for terminals: every name, value and message goes through this module.
 
-A terminal acts on control characters, and shows others not at all or in another order than they stand in: what names a
-file, a column or a host is made by others, and must not do either.  Escaped are
+A terminal acts on control characters, and hides or reorders others.  Names of files, columns and hosts are made by
+others, and must do neither.  The escaped characters are
 
 * the control characters of ASCII and of Latin 1 (C0, DEL, C1), line feeds and tabs among them;
 * the separators of lines and paragraphs;
@@ -14,7 +14,9 @@ file, a column or a host is made by others, and must not do either.  Escaped are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sized
+from dataclasses import fields
+from typing import Any
 
 RANGES = (
     (0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD),
@@ -27,23 +29,24 @@ RANGES = (
 
 _UNSAFE = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES) + "]")
 _AFTER_JSON = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES[1:]) + "]")
+_LONGEST = 80  # characters of one field on one line
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def printable(text: str) -> str:
-    r"""The text on one line that any terminal takes: ``\n``, ``\x1b``, ``\u202e`` for what it would act on, or hide.
+    r"""Return the text on one line, with escapes (``\n``, ``\x1b``, ``\u202e``) for what a terminal acts on or hides.
 
-    A byte that is not UTF-8 reads ``\xff``.
+    A byte that is not UTF-8 becomes ``\xff``.
     """
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
 
 
 def printable_json(text: str, astral: Callable[[int], str] | None = None) -> str:
-    r"""JSON with the same characters as ``\u202e``: other letters, the same values.
+    r"""Return JSON with the same characters as ``\u202e``, which leaves all values as they are.
 
     Args:
         text: JSON, in which C0 stands for itself only between the values.
-        astral: how to write code points beyond U+FFFF, for what is like JSON; two surrogates by default.
+        astral: how to write code points beyond U+FFFF in formats like JSON; two surrogates by default.
     """
     if text.isascii() and "\x7f" not in text:
         return text
@@ -71,3 +74,19 @@ def json_escape_of(code: int) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return escape_of(ord(match.group()))
+
+
+def one_line(self: Any) -> str:
+    """Return the ``__repr__`` of a dataclass, with only the beginning or the size of a long field."""
+    parts = (f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self) if field.repr)
+    return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, tuple | list | dict | set | frozenset) and len(value) > 1:
+        return f"<{len(value):,}>"
+    text = repr(value)
+    if len(text) <= _LONGEST:
+        return text
+    has_size = isinstance(value, Sized) and not isinstance(value, str | bytes)
+    return f"<{len(value):,}>" if has_size else f"{text[:_LONGEST]}..."  # type: ignore[arg-type]

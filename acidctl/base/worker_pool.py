@@ -1,4 +1,4 @@
-"""Worker processes that may die: what a damaged file does to a native reader is a result like any other.
+"""Run tasks in processes that may die: what a damaged file does to a native reader is a result like any other.
 
 `concurrent.futures` gives up the whole pool when one process dies, and cannot end one that hangs. Here every process
 has one task at a time and a time limit between signs of life: the task that was running is known, and the rest goes on.
@@ -40,14 +40,11 @@ FORK_SECONDS = 60.0
 for example. Forks get small tasks, which take seconds.
 """
 _START_SECONDS = 120.0
-_POLL_SECONDS = 0.001
-"""Between two checks whether a fork that is about to end has ended."""
-_LOOK_SECONDS = 1.0
-"""Between two looks at whether the time is up."""
+_POLL_SECONDS = 0.001  # between two checks whether a fork that is about to end has ended
+_LOOK_SECONDS = 1.0  # between two looks at whether the time is up
 _FREED_AT_ONCE = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """For a process with a limit: Arrow's usual allocator keeps the address space of what it frees."""
-_AHEAD = 4
-"""Tasks in the queue for every process; below that, there is room for more."""
+_AHEAD = 4  # tasks in the queue for every process; below that, there is room for more
 _CODE = (
     "import sys; sys.path[:] = sys.argv[3:]; from acidctl.base.worker_process import serve_tasks; "
     "serve_tasks(int(sys.argv[1]), int(sys.argv[2]))"
@@ -82,29 +79,19 @@ class Limits:
 
 
 class Runner(Protocol):
-    """Runs tasks somewhere, so that whatever happens to one is its result."""
+    """Runs tasks somewhere, so that whatever happens to one is its result; see :class:`Pool`."""
 
     @property
-    def ahead(self) -> int:
-        """The number of waiting tasks below which more may be submitted."""
-        ...
+    def ahead(self) -> int: ...
 
-    def submit(self, key: Any, task: Task) -> None:
-        """Queue a task; `key` comes back with its result."""
-        ...
+    def submit(self, key: Any, task: Task) -> None: ...
 
-    def results(self) -> Iterator[tuple[Any, Any]]:
-        """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished."""
-        ...
+    def results(self) -> Iterator[tuple[Any, Any]]: ...
 
 
 @dataclass(slots=True)
 class _Fork:
-    """A child of this process, used as `subprocess.Popen` is.
-
-    Attributes:
-        stdin: the child ends when it is closed.
-    """
+    """A forked child with the interface of `subprocess.Popen`; it ends when its `stdin` is closed."""
 
     pid: int
     stdin: io.FileIO
@@ -118,7 +105,7 @@ class _Fork:
         return self.returncode
 
     def wait(self, timeout: float = math.inf) -> None:
-        """Wait until the child has ended; raises TimeoutExpired."""
+        """Wait until the child has ended.  TimeoutExpired if it does not."""
         end = time.monotonic() + timeout
         while self.poll() is None:
             if time.monotonic() > end:
@@ -150,7 +137,7 @@ class _Worker:
             self.process.stdin.close()
 
     def how_it_ended(self) -> tuple[int | None, str]:
-        """The exit code of a process that said its last word, None where it does not end, and the same in words."""
+        """Return the exit code of a process that closed its pipe, None if it does not end, and the same in words."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(0.5)
         code = self.process.returncode
@@ -167,16 +154,16 @@ class Pool:
     Workers end with the pool, and with this process however it ends.
 
     Attributes:
-        size: processes at most, fewer where one does not come up; 0 runs tasks here, for stores that live in this
+        size: the most processes, fewer if one does not come up; 0 runs tasks here, for stores that live in this
             process (``memory://``).
-        worker: what a worker is called in a Crash.
-        until: when there are no more results.
-        on_done: told of a task, by its key, how many more bytes of its input are done.
-        is_quiet: what workers write, a native library's last words, is for nobody.
-        forks: workers are forks of this process; `limits.memory` and `is_quiet` have no effect on them. A silent one
-            is ended after :data:`FORK_SECONDS`, and another Python does its task.
-        keeps: idle workers stay for later pools that keep theirs, one a core at most: starting Python takes longer
-            than a small task.
+        worker: the name of a worker in a Crash.
+        until: the time after which there are no more results.
+        on_done: receives a task's key and how many more bytes of its input are done.
+        is_quiet: whether output of workers, a native library's last words, is discarded.
+        forks: whether workers are forks of this process; `limits.memory` and `is_quiet` have no effect on them. A
+            silent fork is ended after :data:`FORK_SECONDS`, and another Python does its task.
+        keeps: whether idle workers stay for later pools that keep theirs, at most one per core: starting Python takes
+            longer than a small task.
     """
 
     size: int
@@ -198,7 +185,7 @@ class Pool:
 
     @property
     def ahead(self) -> int:
-        """The number of waiting tasks below which more may be submitted."""
+        """Return the number of waiting tasks below which more may be submitted."""
         return _AHEAD * max(1, self.size)
 
     def submit(self, key: Any, task: Task) -> None:
@@ -207,14 +194,13 @@ class Pool:
 
     @property
     def unfinished(self) -> int:
-        """Tasks that are queued or running."""
+        """Return the number of tasks that are queued or running."""
         return len(self._queue) + sum(worker.busy for worker in self._workers)
 
     def results(self) -> Iterator[tuple[Any, Any]]:
-        """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished.
+        """Yield (key, result, AcidctlError or Crash) of whatever ends next: at least one while any is unfinished.
 
-        Raises:
-            EnvironmentProblem: no process can be started.
+        EnvironmentProblem if no process can be started.
         """
         if self.size == 0:
             if self._queue and not self.until.is_over:
@@ -223,14 +209,13 @@ class Pool:
             return
         while self.unfinished and not self.until.is_over:
             self._hand_out()
-            found = list(self._collect())
-            if found:
-                yield from found
+            if ended := list(self._collect()):
+                yield from ended
                 return
 
     def end_idle(self) -> None:
         """End the processes that have nothing to do, since they hold memory; no more tasks follow."""
-        for worker in [one for one in self._workers if not one.busy and not self._queue]:
+        for worker in [worker for worker in self._workers if not worker.busy and not self._queue]:
             self._workers.remove(worker)
             if self.keeps and worker.process.poll() is None and len(_SPARE) < (os.cpu_count() or 1):
                 _SPARE.append(worker)
@@ -246,7 +231,7 @@ class Pool:
 
     def _hand_out(self) -> None:
         while self._queue:
-            for worker in [one for one in self._workers if not one.busy and one.process.poll() is not None]:
+            for worker in [w for w in self._workers if not w.busy and w.process.poll() is not None]:
                 self._workers.remove(worker)
                 worker.end()  # it died without a task: no file is to blame
             idle = next((worker for worker in self._workers if not worker.busy), None)
@@ -316,7 +301,7 @@ class Pool:
         return min(self.limits.seconds, FORK_SECONDS) if isinstance(worker.process, _Fork) else self.limits.seconds
 
     def _ended(self, worker: _Worker) -> Iterator[tuple[Any, Any]]:
-        """Yield the crash of its task; of one that never came up the task goes to another, and there is one fewer."""
+        """Yield the crash of a task; if its process never came up, another does the task, and the pool gets smaller."""
         self._workers.remove(worker)
         code, how = worker.how_it_ended()
         if worker.is_ready or code is None:
@@ -340,11 +325,11 @@ class Elsewhere:
     """A file that is read in a process that may die, as :meth:`acidctl.base.guardian.Notes.isolated` asks for.
 
     Args:
-        path: for messages.
-        opens: opens the file there; picklable.
-        stripes: how many it has.
-        forks: whether a fork may open it. One stays for the next file only if this process itself soon ends: it keeps
-            connections open that this process closes.
+        path: the path for messages.
+        opens: a picklable function that opens the file there.
+        stripes: the number of its stripes.
+        forks: whether a fork may open it. A fork stays for the next file only if this process itself soon ends: it
+            keeps connections open that this process closes.
     """
 
     def __init__(self, path: str, opens: Callable[[], Any], stripes: int, *, forks: bool) -> None:
@@ -354,7 +339,7 @@ class Elsewhere:
         self._pool = Pool(1, Limits(SILENT_SECONDS, 0), forks=forks, keeps=not forks or NOTES.shared is not None)
 
     def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> Any:
-        """Return the rows of a stripe; raises what its reader raises, and BadDataError where that crashes or hangs."""
+        """Return the rows of a stripe.  The reader's errors, and BadDataError if it crashes or hangs."""
         return self._asked("read_stripe", i, columns)
 
     def read_first(self, count: int) -> Any:
@@ -374,7 +359,7 @@ class Elsewhere:
         return result
 
     def close(self) -> None:
-        """Leave the process to the next file; one that is at work still ends."""
+        """Leave an idle process to the next file, and end a busy one."""
         self._pool.end_idle()
         self._pool.close()
 
@@ -395,10 +380,8 @@ class _Question:
 
 
 _numbers = itertools.count()
-_opened: dict[int, Any] = {}
-"""In a worker: the file that it read last."""
-_SPARE: list[_Worker] = []
-"""Idle workers of all pools that keep theirs; they end with this process."""
+_opened: dict[int, Any] = {}  # in a worker, the file that it read last: all requests about one file come to one process
+_SPARE: list[_Worker] = []  # idle workers of all pools that keep theirs; they end with this process
 
 
 def _not_started(why: str) -> EnvironmentProblem:
@@ -407,7 +390,7 @@ def _not_started(why: str) -> EnvironmentProblem:
 
 
 def _start(memory: int, *, is_quiet: bool) -> _Worker:
-    """A Python that serves: tasks and results go through one pipe; the other, its input, only shows that we live."""
+    """Start a Python that serves tasks: one pipe carries them and results; the other, its input, shows that we live."""
     ours, theirs = multiprocessing.Pipe()
     stream = subprocess.DEVNULL if is_quiet else None
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # Ctrl-C is ours, while it comes up, too

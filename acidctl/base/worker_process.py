@@ -1,4 +1,4 @@
-"""The worker's side of :mod:`acidctl.base.worker_pool`: a process that serves tasks until its parent ends."""
+"""Serve tasks in a worker process of :mod:`acidctl.base.worker_pool` until the parent ends."""
 
 from __future__ import annotations
 
@@ -18,32 +18,26 @@ from acidctl.base.guardian import NOTES, end_with
 from acidctl.base.imports import leave_out_pandas
 from acidctl.base.memory_growth import address_space
 
-_BEAT_SECONDS = 0.1
-"""Between two signs of life of a worker."""
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Parameters of mallopt(3)."""
+_BEAT_SECONDS = 0.1  # the time between two signs of life of a worker
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt(3)
 
 
 class Beat(Protocol):
-    """A sign of life: a task that works in steps calls it after each."""
+    """Reports a sign of life; a task that works in steps calls it after each step."""
 
     def __call__(self, done: int = 0, /) -> None:
-        """Report it, and how many more bytes of the input are done."""
+        """Report that the task is alive, and how many more bytes of its input are done."""
         ...
 
 
 class Task(Protocol):
-    """A piece of work: picklable, as is what it returns.
-
-    Attributes:
-        weight: bytes that it reads, roughly.
-    """
+    """A picklable piece of work with a picklable result; `weight` is roughly the bytes that it reads."""
 
     @property
     def weight(self) -> int: ...
 
     def run(self, beat: Beat) -> Any:
-        """Do the work. AcidctlErrors are passed on; any other exception counts as a crash."""
+        """Do the work.  An AcidctlError is a result; any other exception counts as a crash."""
         ...
 
 
@@ -66,12 +60,20 @@ def serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoRet
 
 
 def serve_tasks(descriptor: int, memory: int) -> None:
-    """The life of a worker process: tasks come through a pipe, which closes when the parent ends."""
+    """Serve the tasks that come through a pipe, which closes when the parent ends.
+
+    Args:
+        memory: bytes by which the address space may grow; 0 for no limit.
+    """
     leave_out_pandas()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us
-    _end_with_parent()
-    if memory:
-        _limit_memory(memory)
+    line = os.dup(0)
+    with Path(os.devnull).open() as empty:  # for whatever a library starts
+        os.dup2(empty.fileno(), 0)
+    end_with(line)
+    if memory and (size := address_space()):  # on Linux only
+        with contextlib.suppress(OSError, ValueError):  # a lower limit is set already
+            resource.setrlimit(resource.RLIMIT_AS, (size + memory, size + memory))
     _serve(Connection(descriptor))
 
 
@@ -86,16 +88,8 @@ def _serve(connection: Connection) -> None:
             _answer(connection, task)
 
 
-def _end_with_parent() -> None:
-    """Have the kernel end this process when its standard input closes."""
-    line = os.dup(0)
-    with Path(os.devnull).open() as empty:  # for whatever a library starts
-        os.dup2(empty.fileno(), 0)
-    end_with(line)
-
-
 class _Beats:
-    """Passes signs of life on, not too many."""
+    """Passes signs of life on, at most ten a second."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -137,13 +131,7 @@ def _keep_freed_memory() -> None:
         mallopt(_TRIM_THRESHOLD, 64 << 20)
 
 
-def _limit_memory(more: int) -> None:
-    """Let the address space grow by `more` bytes."""
-    if size := address_space():  # on Linux only
-        with contextlib.suppress(OSError, ValueError):  # a lower limit is set already
-            resource.setrlimit(resource.RLIMIT_AS, (size + more, size + more))
-
-
 def described(error: Exception) -> str:
+    """Return the class and the beginning of the text of an exception on one line."""
     text = " ".join(str(error).split())[:200]
     return type(error).__name__ + (f": {text}" if text else "")

@@ -1,19 +1,37 @@
-"""Carry a cleaning plan out: list the location again, compare it, and take one entry after another."""
+"""Cleanings, restores and purges of one location: planned, then carried out under its lock.
+
+A plan is carried out after the location was listed again and compared, one entry after another.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
 
 from acidctl.acid.listing import Entry
 from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
-from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs, trash_of
-from acidctl.cleaning.outcomes import Cleaned
+from acidctl.cleaning.leftovers import query_staging
+from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored, in_trash
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
-from acidctl.cleaning.trash import TrashRun
-from acidctl.location.change.lock import refuse_locked
+from acidctl.cleaning.retention import Policy
+from acidctl.cleaning.trash import (
+    TrashRun,
+    changes_since,
+    move_to_hdfs_trash,
+    purge,
+    require_hdfs,
+    restore,
+    trash_of,
+    trash_runs,
+)
+from acidctl.location.change.lock import Locking, refuse_locked
+from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
+from acidctl.location.resolved import resolve
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.table_location import TableLocation
+from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem, base_name, join
 
 
@@ -162,3 +180,125 @@ def _refuse_changed(plan: CleaningPlan) -> Snapshot:
 def _entries_of(names: Sequence[str], snapshot: Snapshot) -> set[Entry]:
     wanted = set(names)
     return {entry for entry in snapshot.listing.entries if entry.path.partition("/")[0] in wanted and not entry.is_dir}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedCleaning(Outcome):
+    """A location that cannot be cleaned or listed."""
+
+    error: AcidctlError
+    result: Result = Result.FAILED
+
+
+def plan_location(found: TableLocation, policy: Policy, *, is_table: bool = False) -> PlannedCleaning | RefusedCleaning:
+    """Resolve one location, and plan its cleaning.
+
+    Args:
+        is_table: the location is the directory of a partitioned table, where only staging of queries is cleaned.
+    """
+    try:
+        if is_table:
+            snapshot = query_staging(found.fs, found.location.path)
+        else:
+            snapshot = resolve(found, reader=True).for_reader()
+        snapshot.require_agreement()
+        return PlannedCleaning.of(plan_cleaning(snapshot, policy))
+    except AcidctlError as error:
+        return RefusedCleaning(location=found.shown, error=error)
+
+
+def carry_out(
+    plan: CleaningPlan,
+    how: How,
+    locking: Locking,
+    *,
+    run_id: str = "",
+    night: str = "",
+    should_stop: Callable[[], bool] = never,
+    on_removed: Callable[[Removal], None] | None = None,
+) -> Cleaned:
+    """Carry a plan out under the lock of its location.
+
+    For other arguments and errors see :func:`acidctl.cleaning.apply.apply_plan`.
+
+    Args:
+        night: the id of the nightly run that it is a part of; empty without one.
+    """
+    snapshot = plan.snapshot
+    with locking.at(snapshot.fs, snapshot.path):
+        cleaned = apply_plan(plan, how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
+        if cleaned.is_changed:
+            log_done(snapshot.fs, snapshot.path, _clean_entry(cleaned, how, night), locking.tell)
+        return cleaned
+
+
+def _clean_entry(cleaned: Cleaned, how: How, night: str) -> LogEntry:
+    facts = {
+        "to": how.value,
+        "entries": len(cleaned.removed),
+        "names": [removal.name for removal in cleaned.removed],
+        "bytes": cleaned.bytes,
+        "left": len(cleaned.left),
+        **of_night(night),
+    }
+    source = cleaned.plan.snapshot.source.kind
+    return LogEntry("clean", cleaned.result.value, cleaned.run.id if cleaned.run else "", source=source, facts=facts)
+
+
+def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:
+    """Move a run's entries back, under the lock of its location, and compare the state with the one before the run.
+
+    Raises:
+        ConflictError: another process restored or purged it, or its entries hold other files than were moved.
+        BadDataError, RefusedError: it is damaged, or another user's.
+    """
+    with locking.at(fs, run.location):
+        now = next((other for other in trash_runs(fs, run.location) if other.id == run.id), None)
+        if now is None:
+            why = "somebody else restored or purged it"
+            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `acidctl restore --list`")
+        names = restore(fs, now)
+        log_done(fs, run.location, _trash_entry("restore", Result.RESTORED, run), locking.tell)
+        shown = fs.display(run.location)
+        try:
+            return Restored(location=shown, run=run, names=names, changes=changes_since(fs, now))
+        except AcidctlError as error:  # the entries are back all the same
+            return Restored(location=shown, run=run, names=names, not_compared=error)
+
+
+def _trash_entry(verb: str, result: Result, run: TrashRun, night: str = "") -> LogEntry:
+    facts: dict[str, Fact] = {"entries": len(run.names), "names": list(run.names), "bytes": run.bytes}
+    facts |= of_night(night)
+    return LogEntry(verb, result.value, run.id, facts=facts)
+
+
+def delete(
+    fs: FileSystem,
+    runs: Sequence[TrashRun],
+    locking: Locking,
+    should_stop: Callable[[], bool] = never,
+    on_deleted: Callable[[], None] = lambda: None,
+    *,
+    night: str = "",
+) -> list[InTrash]:
+    """Delete runs from the trash of one location, under its lock, and return those that were deleted before it stopped.
+
+    Args:
+        night: the id of the nightly run that it is a part of; empty without one.
+    """
+    purged: list[InTrash] = []
+    if not runs:
+        return purged
+    ended: list[LogEntry] = []
+    with locking.at(fs, runs[0].location):
+        try:
+            for run in runs:
+                if should_stop():
+                    break
+                purge(fs, [run], are_more=run is not runs[-1])
+                purged.append(in_trash(fs, run, Result.PURGED))
+                ended.append(signed(_trash_entry("purge", Result.PURGED, run, night)))
+                on_deleted()
+        finally:
+            log_all(fs, runs[0].location, ended, locking.tell)
+    return purged

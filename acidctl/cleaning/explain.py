@@ -28,7 +28,7 @@ from acidctl.acid.writeids import (
     write_id_runs,
 )
 from acidctl.base.errors import HistoryError, RefusedError
-from acidctl.base.one_line import one_line
+from acidctl.base.printable import one_line
 from acidctl.cleaning.advice import Action, Advice, hidden_kind
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import Policy

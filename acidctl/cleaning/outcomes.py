@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from acidctl.base.errors import AcidctlError
-from acidctl.base.one_line import one_line
+from acidctl.base.printable import one_line
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun
 from acidctl.outcome import Outcome, Result

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acidctl.acid.listing import CLOCKS_SECONDS, LAST_SECONDS
+from acidctl.acid.reasons import Reason
 from acidctl.base.deadline import as_seconds
 from acidctl.base.errors import RefusedError
 
@@ -54,3 +55,18 @@ class Policy:
 
 AT_ONCE = Policy(0)
 """Takes everything at once: for tables that are not read or written meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaterEntry:
+    """An entry that a later cleaning may remove.
+
+    Attributes:
+        since: when it became obsolete, or was last written, in seconds since the epoch; None if the store has no times.
+        until: when it may be removed; None if that is not known.
+    """
+
+    name: str
+    since: float | None
+    until: float | None
+    reason: Reason

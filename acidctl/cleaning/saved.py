@@ -31,8 +31,7 @@ from acidctl.location.evidence import not_known, refuse_part_of_others
 from acidctl.location.find import at_path
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location

@@ -9,12 +9,11 @@ from typing import Any
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.base.errors import RefusedError
 from acidctl.base.nearest import member
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.bloom import bloom_columns
-from acidctl.orc.write.writer_settings import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import CODECS, WriterSettings, bloom_columns
 from acidctl.rows.convert.matching import alike, fields_of, merge_row_types
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile

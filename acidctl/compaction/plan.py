@@ -14,7 +14,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan_tasks import Rebalance, Spread, bucket_tasks, concat_tasks, rebalance_tasks
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.refusals import (
     refuse_crossing,
     refuse_existing,

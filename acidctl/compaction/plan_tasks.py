@@ -14,8 +14,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, is_visible_path, parse_file
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing, output_row_type
-from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
-from acidctl.compaction.rebalance.shares import Runs, shares_of, sorted_shares
+from acidctl.compaction.rebalance import SORTABLE, Runs, SortColumn, shares_of, sorted_shares
 from acidctl.compaction.refusals import one_format, refuse_differing, require_known_widths, require_plain_lines
 from acidctl.compaction.split import FINEST, cut, split
 from acidctl.compaction.tasks import (
@@ -31,7 +30,7 @@ from acidctl.compaction.tasks import (
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import FIRST_READ
 from acidctl.orc.types import OrcType
-from acidctl.orc.write.bloom import bloom_ids
+from acidctl.orc.write.writer_settings import bloom_ids
 from acidctl.rows.convert.matching import merge_row_types
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.listing import TableType
@@ -21,30 +21,21 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import Decision, Figures, Thresholds, advise, decide, figures_of
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.base.nearest import member
-from acidctl.compaction.metastore_facts import MetastoreFacts, refuse_old_ids
+from acidctl.compaction.beside_hive import busy, refuse_old_ids, refuse_rebalance
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import (
-    CompactionPlan,
-    below_straddlers,
-    nothing_to_do,
-    plan_compaction,
-)
+from acidctl.compaction.plan import CompactionPlan, below_straddlers, nothing_to_do, plan_compaction
 from acidctl.compaction.plan_tasks import Rebalance
-from acidctl.compaction.rebalance.order import parse_order
+from acidctl.compaction.rebalance import parse_order
 from acidctl.compaction.refusals import refuse_unsafe
-from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
+from acidctl.compaction.run import Compacted, Engine, compact, failed
 from acidctl.compaction.tasks import BucketTask, Task
-from acidctl.location.change.interrupted import finish_interrupted
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.publication import refuse_half_published, shows_by_copies
-from acidctl.location.metastore_schema import TableProperties
+from acidctl.location.change.publication import finish_interrupted, refuse_half_published, shows_by_copies
+from acidctl.location.resolved import MetastoreFacts, ResolvedLocation, metastore_facts, resolve
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
-
-if TYPE_CHECKING:
-    from acidctl.metastore.tables import HiveTable
 
 
 class Mode(StrEnum):
@@ -132,16 +123,20 @@ class PlanResult(Outcome):
                 "deltaBytes": figures.delta_bytes,
                 "deltaRatio": ratio,
                 "deltas": figures.deltas,
-                "abortedTxns": figures.aborted_txns,
             },
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(PlanResult):
-    """A location with work to do; its reason says which threshold decided."""
+    """A location with work to do; its reason says which threshold decided.
+
+    Attributes:
+        queue: the YARN queue that the table's properties name for the job; empty if they name none.
+    """
 
     plan: CompactionPlan
+    queue: str = ""
     result: Result = Result.PLANNED
 
     def _repr_html_(self) -> str:
@@ -203,40 +198,44 @@ class PlanRefused(PlanResult):
     result: Result = Result.FAILED
 
 
-def plan_location(
-    found: TableLocation, request: CompactionRequest, *, is_table_checked: bool = True
-) -> Planned | NoWork | PlanRefused:
-    """Plan the compaction of one location from a new snapshot.
+def plan_location(found: TableLocation, request: CompactionRequest) -> Planned | NoWork | PlanRefused:
+    """Resolve one location, finish a publication that was interrupted there, and plan its compaction.
+
+    Whoever carries the plan out checks first that the lists are those of the table: :func:`of_changed_tables`.
+    """
+    finished: tuple[str, ...] = ()
+    with_queue = not (request.in_queue or request.wait)
+    try:
+        request = request_for_table(found.shown, request, metastore_facts(found))
+        location = resolve(found, compactor=True, queue=with_queue)
+        # If Hive is at work in the location, or nothing may be changed, an interrupted publication waits.
+        if not request.changes_nothing and _busy(location, request) is None:
+            finished = finish_interrupted(location.for_compactor(), request.locking)
+        if finished:
+            location = resolve(found.reload(), compactor=True, queue=with_queue)
+    except AcidctlError as error:
+        return PlanRefused(location=found.shown, error=error)
+    return replace(plan_resolved(location, request), finished=finished)
+
+
+def plan_resolved(location: ResolvedLocation, request: CompactionRequest) -> Planned | NoWork | PlanRefused:
+    """Plan the compaction of one location from its resolved state; only footers are read besides.
 
     Args:
-        is_table_checked: check that the lists are still those of the table; a caller who passes False checks many
-            tables at once by :func:`of_changed_tables`, before anything is done.
+        request: with the properties of the table, see :func:`request_for_table`.
     """
     snapshot: Snapshot | None = None
-    finished: tuple[str, ...] = ()
     try:
-        facts = MetastoreFacts.of(found, with_queue=not (request.in_queue or request.wait))
-        request = _for_table(found.shown, request, facts)
-        skips_single = facts.decides and not request.visibility_txn
-        busy = facts.busy(found.shown, skips_single=skips_single, take_over=request.take_over)
-        if busy is None and not request.changes_nothing:  # if it is busy, Hive may be at work in the location
-            snapshot, finished = finish_interrupted(found, request.locking)
-        else:
-            snapshot = found.snapshot(compactor=True)
-            if busy is None:
-                refuse_half_published(snapshot)
-        snapshot = below_straddlers(snapshot)
-        is_rebalance = request.mode is Mode.REBALANCE
-        if is_rebalance:
-            refuse_old_ids(snapshot, found)
-        decision, figures = decision_on(snapshot, request)
-        if idle := why_idle(snapshot, decision, rebalanced=is_rebalance):
-            return NoWork(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
+        busy_error, snapshot = _busy(location, request), location.for_compactor()
+        if busy_error is None:
+            refuse_half_published(snapshot)
+        decided = decide_resolved(location, request)
+        snapshot, decision, figures = decided.snapshot, decided.decision, decided.figures
+        if decided.idle:
+            return NoWork(location=location.shown, reasons=decided.idle, snapshot=snapshot, figures=figures)
         assert decision.kind is not None  # else it is idle
-        if busy is not None:
-            raise busy
-        if is_table_checked:
-            found.require_same_table()
+        if busy_error is not None:
+            raise busy_error
         refuse_unsafe(snapshot, time.time(), force=request.force)
         plan = plan_compaction(
             snapshot,
@@ -245,33 +244,54 @@ def plan_location(
             request.writing,
             request.visibility_txn,
             table_type=request.table_type,
-            rebalance=_rebalance(request, facts) if is_rebalance else None,
+            rebalance=_rebalance(request, location.metastore) if request.mode is Mode.REBALANCE else None,
         )
     except AcidctlError as error:
-        return PlanRefused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
+        return PlanRefused(location=location.shown, error=error, snapshot=snapshot)
     return Planned(
-        location=found.shown,
+        location=location.shown,
         plan=plan,
+        queue=location.metastore.properties.queue,
         snapshot=plan.snapshot,
         figures=figures,
-        finished=finished,
         reasons=(decision.reason,),
     )
 
 
-def _for_table(shown: str, request: CompactionRequest, facts: MetastoreFacts) -> CompactionRequest:
-    """Return the request with the type and properties of the table, and with the Hive version of its metastore."""
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The compaction that is due in a location.
+
+    Attributes:
+        snapshot: what is compacted.
+        figures: the figures that decided; None if they did not matter.
+        idle: why there is nothing to do; empty if there is work.
+    """
+
+    snapshot: Snapshot
+    decision: Decision
+    figures: Figures | None
+    idle: tuple[Reason, ...]
+
+
+def decide_resolved(location: ResolvedLocation, request: CompactionRequest) -> Decided:
+    """Decide which compaction is due in a location; the request has the properties of the table.
+
+    Raises:
+        RefusedError, BadDataError: it has no snapshot for a compaction, or nothing can be compacted below a directory
+            that lies across the last write id.
+    """
+    snapshot = below_straddlers(location.for_compactor())
     if request.mode is Mode.REBALANCE:
-        facts.refuse_rebalance(shown, is_of_user=bool(request.visibility_txn) and not request.in_queue)
-    if facts.table is None:
-        return request
-    hive, reader = facts.hive, request.writing.reader
-    both = reader is not hive and {reader, hive} == {Hive.HIVE3, Hive.HIVE4}  # a metastore is often upgraded first
-    if reader not in (None, hive) and not both:
-        why = f"the metastore is that of {hive}"
-        raise RefusedError(f"{reader} does not read the table", why, "leave --for out")
-    writing = replace(request.writing, reader=None if both else hive)
-    return as_its_owner_wishes(replace(request, writing=writing), facts.table, facts.properties)
+        refuse_old_ids(snapshot, location.metastore.open_write_ids)
+    decision, figures = _decision(snapshot, request)
+    idle = _why_idle(snapshot, decision, rebalanced=request.mode is Mode.REBALANCE)
+    return Decided(snapshot, decision, figures, idle)
+
+
+def _busy(location: ResolvedLocation, request: CompactionRequest) -> RefusedError | None:
+    skips_single = location.metastore.decides and not request.visibility_txn
+    return busy(location.shown, location.metastore, skips_single=skips_single, take_over=request.take_over)
 
 
 def _rebalance(request: CompactionRequest, facts: MetastoreFacts) -> Rebalance:
@@ -292,15 +312,22 @@ def of_changed_tables(
     ]
 
 
-def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: TableProperties) -> CompactionRequest:
-    """Return the request with a table's type, and with its properties for options that the user has not set.
-
-    Args:
-        wishes: the properties of the table and of its database.
+def request_for_table(shown: str, request: CompactionRequest, facts: MetastoreFacts) -> CompactionRequest:
+    """Return the request with the type, the Hive version and, for options that the user has not set, the properties
+    that a metastore has for the table.
 
     Raises:
-        RefusedError: Hive itself would not compact it.
+        RefusedError: Hive itself would not compact it, or the user names another version of Hive.
     """
+    if request.mode is Mode.REBALANCE:
+        refuse_rebalance(shown, facts, is_of_user=bool(request.visibility_txn) and not request.in_queue)
+    table, properties, hive, reader = facts.table, facts.properties, facts.hive, request.writing.reader
+    if table is None:
+        return request
+    both = reader is not hive and {reader, hive} == {Hive.HIVE3, Hive.HIVE4}  # a metastore is often upgraded first
+    if reader not in (None, hive) and not both:
+        why = f"the metastore is that of {hive}"
+        raise RefusedError(f"{reader} does not read the table", why, "leave --for out")
     if table.sort_columns:
         raise RefusedError(
             f"{table.full_name} is not compacted",
@@ -312,14 +339,15 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Ta
     changed = {name: value for name, value in values.items() if value != getattr(default, name)}
     return replace(
         request,
-        thresholds=replace(wishes.thresholds, **changed),
-        is_auto_off=request.is_auto_off or bool(wishes.auto_off_by),
-        auto_off_by="" if request.is_auto_off else wishes.auto_off_by,
+        writing=replace(request.writing, reader=None if both else hive),
+        thresholds=replace(properties.thresholds, **changed),
+        is_auto_off=request.is_auto_off or bool(properties.auto_off_by),
+        auto_off_by="" if request.is_auto_off else properties.auto_off_by,
         table_type=request.table_type or table.table_type,
     )
 
 
-def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
+def _decision(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
     """Return the type of compaction for a location, with the reason, and with the figures if they decided."""
     figures = figures_of(snapshot.listing, snapshot.state)
     if figures.deltas < request.min_deltas:
@@ -334,7 +362,7 @@ def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decisio
     return decide(figures, request.thresholds), figures
 
 
-def why_idle(snapshot: Snapshot, decision: Decision, *, rebalanced: bool = False) -> tuple[Reason, ...]:
+def _why_idle(snapshot: Snapshot, decision: Decision, *, rebalanced: bool = False) -> tuple[Reason, ...]:
     """Say why there is nothing to do; empty if there is work: a rebalance always has work if there is data."""
     idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
     if rebalanced and idle and idle.code is not Code.NO_DATA:
@@ -355,66 +383,6 @@ def _may_be_written(snapshot: Snapshot) -> bool:
     """Say if an original file may still be written: one more file would change the row ids of those after it."""
     assumed = snapshot.assumed
     return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
-
-
-PORTION = 200
-"""The most plans in memory at the same time, with their listings; other plans are made again when they are due."""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A location that waits for its compaction.
-
-    Attributes:
-        found: the location; list it through :meth:`TableLocation.reload`, or its listing would stay in memory.
-        input_bytes: size of all files that are read.
-        tasks, weight: number of tasks, and how many bytes they read.
-        gain: bytes that every full read saves for each byte that is rewritten once.
-        priority: locations with a higher priority come first.
-        planned: the plan; None if it will be made again.
-    """
-
-    found: TableLocation
-    location: str
-    input_bytes: int
-    tasks: int
-    weight: int
-    gain: float
-    priority: int = 0
-    planned: Planned | None = None
-
-    @classmethod
-    def of(cls, found: TableLocation, planned: Planned, *, is_kept: bool, priority: int = 0) -> Waiting:
-        """Return a location with its plan, which is kept or not."""
-        plan = planned.plan
-        tasks, weight = len(plan.tasks), sum(task.weight for task in plan.tasks)
-        sizes = plan.input_bytes, tasks, weight, planned.gain, priority
-        return cls(found.reload(), planned.location, *sizes, planned if is_kept else None)
-
-    @property
-    def rank(self) -> tuple[int, float, str]:
-        """Return a sort key: the highest priority first, then the highest gain."""
-        return -self.priority, -self.gain, self.location
-
-
-def within_budget(waiting: Iterable[Waiting], budget: int) -> tuple[list[Waiting], list[Waiting]]:
-    """Split locations, in order, into those that fit a budget of input bytes and the rest."""
-    chosen: list[Waiting] = []
-    postponed: list[Waiting] = []
-    for location in waiting:
-        fits = location.input_bytes <= budget
-        budget -= location.input_bytes if fits else 0
-        (chosen if fits else postponed).append(location)
-    return chosen, postponed
-
-
-def refused_before_work(planned: Planned, request: CompactionRequest) -> AcidctlError | None:
-    """Return the error with which running a plan would be refused before any work, to show it with the plan."""
-    try:
-        refuse_before_work(planned.plan, request.offline)
-    except AcidctlError as error:
-        return error
-    return None
 
 
 def carry_out(

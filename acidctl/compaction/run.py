@@ -12,7 +12,7 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
-from acidctl.compaction.rebalance.shares import Runs
+from acidctl.compaction.rebalance import Runs
 from acidctl.compaction.split import shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, JoinTask, OutputFile, Segment, Task
 from acidctl.outcome import TIME_IS_UP, Outcome, Result

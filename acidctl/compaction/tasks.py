@@ -11,9 +11,8 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.layout import DataFile
 from acidctl.acid.names import format_bucket
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.base.one_line import one_line
-from acidctl.compaction.proof.checksum import Key, RowProof
-from acidctl.compaction.proof.verify import Verify
+from acidctl.base.printable import one_line
+from acidctl.compaction.proof.checksum import Key, RowProof, Verify
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
@@ -25,7 +24,7 @@ from acidctl.rows.read.row_numbers import Synthetic
 from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:
-    from acidctl.compaction.rebalance.shares import Runs, Share, SortedShare
+    from acidctl.compaction.rebalance import Runs, Share, SortedShare
     from acidctl.location.metastore_schema import Declared
 
 ATTEMPTS = "_attempts"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from acidctl.acid.names import is_hidden, parse_partition, unescape
 from acidctl.base.errors import AcidctlError, NotFoundError
-from acidctl.cleaning.hdfs_trash import is_hdfs
+from acidctl.cleaning.trash import is_hdfs
 from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 

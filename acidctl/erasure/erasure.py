@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, UsageProblem
-from acidctl.base.one_line import one_line
+from acidctl.base.printable import one_line
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
 from acidctl.erasure.event_search import EventSearch
 from acidctl.erasure.holders import Holder, HolderKind

@@ -1,4 +1,4 @@
-"""What this machine knows about the user's Kerberos ticket, and how one is had: for HDFS and for the metastore."""
+"""Find the user's Kerberos ticket, and explain its problems, for HDFS and for the metastore."""
 
 from __future__ import annotations
 
@@ -40,19 +40,16 @@ def gssapi_for(doing: str) -> Any:
     try:
         import gssapi  # noqa: PLC0415 - optional
     except (ImportError, OSError) as error:
-        raise EnvironmentProblem(
-            f"cannot {doing} with Kerberos", str(error), "pip install 'acidctl[kerberos]'"
-        ) from error
+        hint = "pip install 'acidctl[kerberos]'"
+        raise EnvironmentProblem(f"cannot {doing} with Kerberos", str(error), hint) from error
     return gssapi
 
 
 def credentials(gssapi: Any, keytab: str, principal: str) -> Any:
     """Return the credentials of a keytab or of a ticket; None lets the library choose a ticket.
 
-    A keytab's tickets are kept in this process: those of the user stay as they are.
-
-    Raises:
-        AccessError: there is none, or it has expired.
+    A keytab's tickets are kept in this process: those of the user stay as they are.  AccessError if there is none, or
+    it has expired.
     """
     if not keytab and not principal:
         return None
@@ -61,9 +58,8 @@ def credentials(gssapi: Any, keytab: str, principal: str) -> Any:
         name = gssapi.Name(principal, gssapi.NameType.kerberos_principal) if principal else None
         return gssapi.Credentials(name=name, usage="initiate", **({"store": store} if store else {}))
     except gssapi.exceptions.GSSError as error:
-        raise AccessError(
-            f"no Kerberos ticket for {principal or 'the principal of ' + keytab}", reason_of(error), KINIT
-        ) from error
+        what = f"no Kerberos ticket for {principal or 'the principal of ' + keytab}"
+        raise AccessError(what, reason_of(error), KINIT) from error
 
 
 def reason_of(error: Any) -> str:

@@ -1,4 +1,4 @@
-"""Configuration files of Hadoop and Hive, ``*-site.xml``: values may name other properties and the environment."""
+"""Read configuration files of Hadoop and Hive, ``*-site.xml``, whose values may name properties and variables."""
 
 from __future__ import annotations
 
@@ -15,19 +15,13 @@ from acidctl.base.errors import AccessError, UsageProblem
 from acidctl.base.printable import printable
 
 _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
-_DEPTH = 20
-"""Variables that are filled in, one after another, those of their values among them: as many as Hadoop does."""
-
+_DEPTH = 20  # variables that are filled in, one after another, those of their values among them: as many as Hadoop does
 _MOST_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class SiteFiles:
-    """Properties by their names; empty where there is no file.
-
-    Attributes:
-        files: the path of the file that says it, by the names of properties.
-    """
+    """Properties by their names, and the path of the file of each; empty if there is no file."""
 
     properties: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
@@ -37,23 +31,23 @@ class SiteFiles:
         """Return the properties of some files of a directory; a later file overrides an earlier one.
 
         Args:
-            variable: of the environment, that leads to the directory: what a hint names.
+            variable: the environment variable that names the directory, for hints.
 
         Raises:
-            UsageProblem: one of them is not a file of XML.
-            AccessError: this user may not read it.
+            UsageProblem: a file is not XML.
+            AccessError: this user may not read a file.
         """
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         files: dict[str, str] = {}
         for name in names:
             path = Path(directory, name)
             read = _read(path, variable)
-            found.update(read)
+            properties.update(read)
             files.update(dict.fromkeys(read, str(path)))
-        return cls(found, files)
+        return cls(properties, files)
 
     def get(self, name: str, default: str = "") -> str:
-        """A property with its ``${variables}`` filled in, as far as they are known; `default` where it is not there."""
+        """Return a property with all known ``${variables}`` replaced; `default` if the property does not exist."""
         value = self.properties.get(name, default)
         for _ in range(_DEPTH):
             filled = _VARIABLE.sub(self._value_of, value, count=1)
@@ -72,7 +66,7 @@ class SiteFiles:
 def _read(path: Path, variable: str) -> dict[str, str]:
     elsewhere = f"correct it, or point {variable} elsewhere"
     try:
-        # What is no file is not waited for.
+        # Without O_NONBLOCK, opening a pipe would wait for a writer.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable(path, "it is not a file", elsewhere)
@@ -83,11 +77,8 @@ def _read(path: Path, variable: str) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except PermissionError as error:
-        raise AccessError(
-            f"cannot read {printable(str(path))}",
-            "this user may not read it",
-            f"ask for the permission, or point {variable} to a readable copy",
-        ) from error
+        hint = f"ask for the permission, or point {variable} to a readable copy"
+        raise AccessError(f"cannot read {printable(str(path))}", "this user may not read it", hint) from error
     except (OSError, ElementTree.ParseError, ValueError, LookupError) as error:
         why = error.strerror if isinstance(error, OSError) else f"it is not a Hadoop configuration: {error}"
         raise _unreadable(path, printable(str(why)), elsewhere) from error

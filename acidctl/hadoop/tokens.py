@@ -1,4 +1,4 @@
-"""Hadoop's delegation tokens: their text form, and the file in which a cluster leaves them for a job."""
+"""Read and write Hadoop's delegation tokens: their text form, and the file in which a job gets them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _MOST_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who one is, and the secret that shows it.
+    """A delegation token.
 
     Attributes:
-        identifier: says for whom, of whom and until when.
-        service: for which server; empty where there is only one.
+        identifier: the user, the issuer and the end of its validity.
+        password: the secret that proves it.
+        service: the server that accepts it; empty if there is only one.
     """
 
     identifier: bytes = field(repr=False)
@@ -32,21 +33,18 @@ class Token:
 
     @classmethod
     def of_text(cls, text: str) -> Token:
-        """Return the token of Hadoop's URL-safe text.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """Return the token of Hadoop's URL-safe text.  ValueError if it is none."""
         try:
             source = _Writable(urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4)))
-            found = source.token()
+            token = source.token()
         except IndexError as error:
             raise ValueError("too short") from error
-        source.must_be_read()
-        return found
+        if not source.is_read:
+            raise ValueError("there is more")
+        return token
 
     def as_text(self) -> str:
-        """Hadoop's URL-safe text."""
+        """Return Hadoop's URL-safe text."""
         parts = (self.identifier, self.password, self.kind.encode(), self.service.encode())
         return urlsafe_b64encode(b"".join(_vint(len(part)) + part for part in parts)).decode().rstrip("=")
 
@@ -54,8 +52,7 @@ class Token:
 def tokens_of_job(environ: Mapping[str, str]) -> list[Token]:
     """Return the tokens of the file that the environment names; none where it names none.
 
-    Raises:
-        UsageProblem: the file cannot be read.
+    UsageProblem if the file cannot be read.
     """
     path = environ.get(VARIABLE)
     if not path:
@@ -75,7 +72,7 @@ def _tokens(data: bytes) -> Iterator[Token]:
     if data[4] == 0:
         source = _Writable(data[5:])
         for _ in range(source.vint()):
-            source.part()  # by what name it is kept
+            source.part()  # its name in this file
             yield source.token()
         return
     for number, entry in _fields(_delimited(data[5:])):
@@ -112,9 +109,9 @@ class _Writable:
     def token(self) -> Token:
         return Token(self.part(), self.part(), self.part().decode(), self.part().decode())
 
-    def must_be_read(self) -> None:
-        if self._at != len(self._data):
-            raise ValueError("there is more")
+    @property
+    def is_read(self) -> bool:
+        return self._at == len(self._data)
 
     def _bytes(self, size: int) -> bytes:
         if size > len(self._data) - self._at:

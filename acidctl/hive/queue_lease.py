@@ -15,9 +15,16 @@ from dataclasses import dataclass, field, replace
 from acidctl.acid.names import partition_name
 from acidctl.acid.state import State
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
-from acidctl.compaction.metastore_facts import in_the_way, refuse_beside_hive
+from acidctl.compaction.beside_hive import in_the_way, refuse_beside_hive
 from acidctl.compaction.publish import remove_hidden
-from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, PlanRefused, plan_location
+from acidctl.compaction.request import (
+    CompactionRequest,
+    Mode,
+    NoWork,
+    Planned,
+    PlanRefused,
+    plan_location,
+)
 from acidctl.compaction.run import Compacted, failed
 from acidctl.hive.orphaned_entries import ABORTED_COMPACTION, free_single, give_back, own_pool, worker_id
 from acidctl.location.snapshot import Snapshot
@@ -157,6 +164,11 @@ class QueueEntryLease:
         request = replace(request, in_queue=True, visibility_txn=txn)
         self.found.resolver.opened()
         answer = plan_location(self.found.reload(), request)
+        if isinstance(answer, Planned):
+            try:
+                self.found.require_same_table()
+            except AcidctlError as error:
+                return PlanRefused(location=answer.location, error=error, snapshot=answer.snapshot)
         if self.entry and isinstance(answer, Planned):
             self._record(answer.plan.snapshot.write_ids.high_watermark)
         return answer
@@ -173,7 +185,7 @@ class QueueEntryLease:
         if self.entry:
             queue_work.require_worked_on_by(self.session.metastore, self.entry, self.worker)
         else:
-            refuse_beside_hive(self.found.reload(self.found.resolver.refreshed()))
+            refuse_beside_hive(self.found)
 
     def settle(self, outcome: Compacted) -> Compacted:
         """End the lease after the work, and return its outcome, which becomes a failure if the commit fails."""
@@ -346,7 +358,7 @@ def _wait_beside(found: TableLocation, seconds: float) -> None:
     until, pause = time.monotonic() + seconds, _PAUSE
     while True:
         try:
-            return refuse_beside_hive(found.reload(found.resolver.refreshed()))
+            return refuse_beside_hive(found)
         except RefusedError:
             left = until - time.monotonic()
             if left <= 0:

@@ -1,15 +1,21 @@
-"""The places that a user gives: paths, names in a metastore (``hive:db.table/key=value``), and lines of a list.
+"""What a user names: paths, tables of a metastore (``hive:db.table/key=value``), lines of a list, and the metastore.
 
 Every command loads this module, so it imports almost nothing.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.base.arguments import require_type
+from acidctl.base.errors import AcidctlError, EnvironmentProblem, NotFoundError, UsageProblem
+
+if TYPE_CHECKING:
+    from acidctl.metastore.client import Metastore
+    from acidctl.metastore.settings import MetastoreSettings
 
 HIVE = "hive:"
 """The prefix of a table's name."""
@@ -105,3 +111,51 @@ def partition_values(text: str) -> dict[str, str]:
             raise NotFoundError(f"{part} is not a partition", "", "write key=value, as Hive names its directory")
         wanted[parsed[0]] = unescape(parsed[1])
     return wanted
+
+
+NONE = "none"
+"""The address that turns the metastore off."""
+
+VARIABLES = ("HIVE_CONF_DIR", "HIVE_HOME", "HADOOP_CONF_DIR")
+
+
+def open_metastore(metastore: str | Mapping[str, str] | None) -> Metastore | None:
+    """Return the metastore to use; None if none is configured, or if it is turned off.
+
+    Args:
+        metastore: its address, or several separated by commas; settings by their names; ``none``; or None for the
+            address in ``hive-site.xml``.
+
+    Raises:
+        EnvironmentProblem: the package thrift is not installed.
+        UsageProblem: a setting cannot be used.
+    """
+    require_type(metastore, (str, Mapping), "metastore", "give its address, thrift://host:9083, or a dict of settings")
+    given = {"uris": metastore} if isinstance(metastore, str) else dict(metastore or {})
+    if given.get("uris") == NONE:
+        return None
+    if not given.get("uris") and not any(os.environ.get(name) for name in VARIABLES):
+        return None
+    from acidctl.metastore.settings import find_settings  # noqa: PLC0415 - with XML: only for a metastore
+
+    settings = find_settings(given)
+    return client_of(settings) if settings else None
+
+
+def client_of(settings: MetastoreSettings) -> Metastore:
+    """Return the client of a metastore; it connects at the first call.
+
+    Raises:
+        EnvironmentProblem: the package thrift is not installed.
+    """
+    try:
+        from acidctl.metastore.client import Metastore  # noqa: PLC0415 - with thrift, which is optional
+    except ModuleNotFoundError as error:
+        if error.name != "thrift":
+            raise
+        raise EnvironmentProblem(
+            f"the metastore {settings.shown} cannot be asked",
+            "the package thrift is not installed",
+            "pip install 'acidctl[metastore]'; with --metastore none paths are worked on without it",
+        ) from error
+    return Metastore(settings)

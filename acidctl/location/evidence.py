@@ -7,6 +7,7 @@ shows in its files: their names and places, the small files beside them, and the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -138,22 +139,19 @@ def type_by_files(fs: FileSystem, path: str, look: DirectoryListing) -> TableTyp
     if shows_full_acid(listing):
         return TableType.FULL_ACID
     directories = [directory for name in listing.by_child if (directory := acid_directory(name))]
-    if not directories or not any(map(_is_original, listing.entries)):
+    originals = (
+        entry
+        for entry in listing.entries
+        if not entry.is_dir and acid_directory(entry.path.partition("/")[0]) is None and is_visible_path(entry.path)
+    )
+    if not directories or next(originals, None) is None:
         return None
     files = (file for file in _data_files(directories, listing.by_child) if file.size)
-    formats = (_begins(fs, path, file) for file in islice(files, _LOOKED_INTO))
-    return TableType.INSERT_ONLY if any(begin not in (b"", b"ORC") for begin in formats) else None
-
-
-def _is_original(entry: Entry) -> bool:
-    return not entry.is_dir and acid_directory(entry.path.partition("/")[0]) is None and is_visible_path(entry.path)
-
-
-def _begins(fs: FileSystem, path: str, file: DataFile) -> bytes:
-    try:
-        return fs.read_bytes(join(path, file.path), 0, min(3, file.size))
-    except AcidctlError:
-        return b""
+    for file in islice(files, _LOOKED_INTO):
+        with suppress(AcidctlError):
+            if fs.read_bytes(join(path, file.path), 0, min(3, file.size)) not in (b"", b"ORC"):
+                return TableType.INSERT_ONLY
+    return None
 
 
 def _unknown(code: Code, by: tuple[str, ...] = (), **values: object) -> Evidence:
@@ -220,8 +218,10 @@ def _by_layout(
     kinds = {directory.kind for directory in directories}
     if len(sound) < len(directories) or Kind.DELTA not in kinds or Kind.DELETE_DELTA in kinds:
         return None
-    if not all(map(_is_as_hive_spells, directories)):
-        return None
+    for directory in directories:
+        has_more = directory.statement_id != NO_STATEMENT or directory.visibility_txn
+        if not has_more and directory.name != directory.canonical_name:
+            return None
     files = [file for file in _data_files(reversed(directories), children) if file.size]
     if not files or any(file.native_name for file in files):
         return None
@@ -230,11 +230,6 @@ def _by_layout(
             table_type = TableType.INSERT_ONLY if kind == "Parquet" else None
             return Evidence(True, reason(Code.BY_FILES, how="layout", path=file.path, format=kind), table_type)
     return None
-
-
-def _is_as_hive_spells(directory: AcidDirectory) -> bool:
-    has_more = directory.statement_id != NO_STATEMENT or directory.visibility_txn
-    return bool(has_more) or directory.name == directory.canonical_name
 
 
 def _format_of(fs: FileSystem, path: str, file: DataFile) -> str:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import TableType
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.parallel import in_order
 from acidctl.location.arguments import HIVE, FromMetastore, HiveName, at_its_line, is_hive_name
 from acidctl.location.evidence import Evidence, not_known, refuse_part_of_others
-from acidctl.location.metastore_schema import declared_by
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import DirectoryListing, list_location
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.storage.port import FileSystem, parent_of
-from acidctl.storage.registry import naming_near, open_location
+from acidctl.storage.registry import open_location
 from acidctl.wording import some_of
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
     from acidctl.location.warehouse import Warehouse
 
@@ -63,7 +62,6 @@ def find(
     tables: dict[str, None] = {}
     observer, around = observer or Observer(), surroundings or FormatDetector()
     resolver = _opened(resolver, paths)
-    resolver.prefetch([path for path in paths if is_hive_name(path)])
     for path in paths:
         observer.coverage.begin(path)
         walk = partial(_locations_of, path, storage, resolver, observer, looks=looks, surroundings=surroundings)
@@ -98,15 +96,12 @@ def refuse_unusable(
     if len(paths) < 2:
         return
     resolver = _opened(resolver, paths)
-    resolver.prefetch([path for path in paths if is_hive_name(path)])
     errors = []
     for path in paths:
         try:
             _require_usable(path, storage, resolver, said, surroundings)
         except AcidctlError as error:
-            at_its_line(error, path)
-            _add_ways(error, path)
-            errors.append(error)
+            errors.append(_explained(error, path))
     if errors:
         first, *more = errors
         first.why += f"; {some_of([error.what for error in more])}" if more else ""
@@ -166,11 +161,18 @@ def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver
 
 def _opened(resolver: SnapshotResolver, paths: Sequence[str]) -> SnapshotResolver:
     try:
-        return resolver.opened()
+        return resolver.opened(paths)
     except AcidctlError as error:
         for path in paths:
             _add_ways(error, path)
         raise
+
+
+def _explained(error: AcidctlError, path: str) -> AcidctlError:
+    """Add the line of the list that a path is from to its error, and to the hint what may work instead."""
+    at_its_line(error, path)
+    _add_ways(error, path)
+    return error
 
 
 def _add_ways(error: AcidctlError, path: str) -> None:
@@ -244,10 +246,8 @@ def _named(
                 observer.error(error)
                 continue
         is_given = not name.is_pattern and not place.location.partition
-        declared = declared_by(place.table, place.partition, warehouse.metastore.features.hive)
-        yield TableLocation(
-            place.fs, place.location, is_given, resolver, hive=place.table, declared=declared, partition=place.partition
-        )
+        found = TableLocation(place.fs, place.location, is_given, resolver, hive=place.table, declared=place.declared)
+        yield replace(found, partition=place.partition)
 
 
 def at_path(fs: FileSystem, path: str, resolver: SnapshotResolver) -> TableLocation:
@@ -273,13 +273,8 @@ def _all_known(walk: Iterator[TableLocation], warehouse: Warehouse, observer: Ob
 
 def _known(found: TableLocation, warehouse: Warehouse) -> TableLocation:
     """Return the location with its table in the metastore, under the metastore's name for it."""
-    match = warehouse.table_at(found.fs, found.location)
-    if match is None:
-        return found
-    table, location = match
-    partition = warehouse.partition_at(table, location)
-    declared = declared_by(table, partition, warehouse.metastore.features.hive)
-    return replace(found, hive=table, location=location, declared=declared)
+    place = warehouse.place_at(found.fs, found.location)
+    return replace(found, hive=place.table, location=place.location, declared=place.declared) if place else found
 
 
 def _walk(
@@ -288,9 +283,20 @@ def _walk(
     if not fs.is_local and looks:
         yield from _ahead(fs, root, resolver, observer)
         return
-    with naming_near(fs, root), nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
-        for location, top in walk_locations(fs, root, observer, walkers):
+    with nullcontext() if fs.is_local else _walkers() as pool:
+        for location, top in walk_locations(fs, root, observer, pool):
             yield TableLocation(fs, location, location.path == root, resolver, top, root=root)
+
+
+@contextmanager
+def _walkers() -> Iterator[ThreadPoolExecutor]:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
+
+    pool = ThreadPoolExecutor(_THREADS, "acidctl-walk")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _going_on(
@@ -300,8 +306,7 @@ def _going_on(
     try:
         yield from walk()
     except AcidctlError as error:
-        at_its_line(error, path)
-        _add_ways(error, path)
+        _explained(error, path)
         if is_alone or observer.error is None:
             raise
         observer.coverage.failed.add(path)
@@ -310,37 +315,15 @@ def _going_on(
 
 def _ahead(fs: FileSystem, root: str, resolver: SnapshotResolver, observer: Observer) -> Iterator[TableLocation]:
     """List some locations while the one before them is worked on, to hide the latency of the store."""
-    # Two pools: if listings took all threads of a single pool, the walk would wait for them.
-    with _threads("acidctl-walk") as walkers, _threads("acidctl-look") as pool:
-        waiting: deque[tuple[TableLocation, Future[DirectoryListing | AcidctlError]]] = deque()
-        try:
-            for location, top in walk_locations(fs, root, observer, walkers):
-                found = TableLocation(fs, location, location.path == root, resolver, top, root=root)
-                waiting.append((found, pool.submit(_look, found)))
-                while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
-                    yield _with_look(*waiting.popleft())
-            while waiting:
-                yield _with_look(*waiting.popleft())
-        finally:
-            for each in (walkers, pool):
-                each.shutdown(wait=False, cancel_futures=True)
+    for found, listed in in_order(_walk(fs, root, resolver, observer, looks=False), _listing_of, _THREADS):
+        yield replace(found, listed=listed)
 
 
-def _threads(name: str) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
-
-    return ThreadPoolExecutor(_THREADS, name)
-
-
-def _look(found: TableLocation) -> DirectoryListing | AcidctlError:
+def _listing_of(found: TableLocation) -> DirectoryListing | AcidctlError:
     try:
         return list_location(found.fs, found.location.path, found.top)
     except AcidctlError as error:
         return error
-
-
-def _with_look(found: TableLocation, ahead: Future[DirectoryListing | AcidctlError]) -> TableLocation:
-    return replace(found, listed=ahead.result())
 
 
 def once(places: Iterable[TableLocation]) -> Iterator[TableLocation]:

@@ -55,7 +55,12 @@ def other_format(fs: FileSystem, path: str, listing: Listing) -> str:
             return what
     if "metadata" in names and _holds_iceberg(fs, join(path, "metadata")):
         return "an Iceberg table"
-    return "an export of Hive" if "_metadata" in names and _is_json(fs, join(path, "_metadata")) else ""
+    if "_metadata" in names:
+        with suppress(AcidctlError):  # a directory, or not readable
+            # The manifest of an export is JSON; a `_metadata` beside Parquet files is a common footer.
+            if fs.read_bytes(join(path, "_metadata"), 0, 1) == b"{":
+                return "an export of Hive"
+    return ""
 
 
 def other_format_within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, str] | None:
@@ -120,7 +125,11 @@ class FormatDetector:
         key = (fs.url, path)
         if key not in self._known:
             try:
-                listing = _marks(fs, path) if fs.spec.protocol in _FLAT else self._listed(fs, path)
+                if fs.spec.protocol in _FLAT:  # a bucket may hold millions of objects
+                    marks = (name for name in _FLAT_MARKS if fs.exists(join(path, name)))
+                    listing = Listing(path, tuple(Entry(name, 0, None, True) for name in marks))
+                else:
+                    listing = self._listed(fs, path)
                 self._known[key] = other_format(fs, path, listing)
             except (AccessError, NotFoundError):  # other failures do not prove that nothing is there
                 self._known[key] = ""
@@ -139,11 +148,6 @@ class FormatDetector:
         listing = fs.list_dir(path)
         self._acid[fs.url, path] = any(acid_directory(entry.path) for entry in listing.entries if entry.is_dir)
         return listing
-
-
-def _marks(fs: FileSystem, path: str) -> Listing:
-    """Return the marks of other formats in a directory of a bucket, which may hold millions of objects."""
-    return Listing(path, tuple(Entry(name, 0, None, True) for name in _FLAT_MARKS if fs.exists(join(path, name))))
 
 
 def _and_above(path: str) -> Iterator[str]:
@@ -167,11 +171,3 @@ def _holds_iceberg(fs: FileSystem, metadata: str) -> bool:
     except AcidctlError:  # not a directory, or not readable: its next listing reports that
         return False
     return any(_ICEBERG.fullmatch(entry.path) for entry in entries)
-
-
-def _is_json(fs: FileSystem, path: str) -> bool:
-    """Return whether it is the manifest of an export; a ``_metadata`` beside Parquet files is a common footer."""
-    try:
-        return fs.read_bytes(path, 0, 1) == b"{"
-    except AcidctlError:  # a directory, or not readable
-        return False

@@ -28,7 +28,6 @@ from acidctl.storage.port import FileSystem, FileSystemSpec, parent_of
 from acidctl.wording import text_of
 
 if TYPE_CHECKING:
-    from acidctl.metastore.interface import CompactionInfo
     from acidctl.metastore.tables import HivePartition, HiveTable
 
 _ATTEMPTS = 3
@@ -108,12 +107,6 @@ class TableLocation:
         """Return the properties that owners set on its table and database; empty without a metastore."""
         warehouse = self.resolver.warehouse
         return warehouse.table_properties(self.hive) if warehouse and self.hive else TableProperties()
-
-    @property
-    def queue_entry(self) -> CompactionInfo | None:
-        """Return the entry of Hive's queue if it is being or will be compacted, else None."""
-        warehouse = self.resolver.warehouse
-        return warehouse.compaction_of(self.hive, self.location.partition) if warehouse and self.hive else None
 
     def snapshot(self, *, compactor: bool = False, readers: bool = False, refresh: bool = True) -> Snapshot:
         """Return its state as seen by the snapshot that the user chose.

@@ -215,12 +215,14 @@ class _Walk:
     def _below_container(self, directory: str, location: WalkedLocation, children: _Children) -> list[str]:
         """Return the children to walk of a directory that is not a location; report the others."""
         for name in children.broken:
-            self._failed(
-                NotFoundError(f"{self._shown(directory, name)} is a link to nothing", "", "see what it was for")
-            )
+            error = NotFoundError(f"{self._shown(directory, name)} is a link to nothing", "", "see what it was for")
+            if self._observer.error is None:
+                raise error
+            self._observer.error(error)
         others = children.others + children.acid
         if children.partitions:
-            if not (others and self._are_tables(directory, others)):
+            is_database = any(name.endswith(_DATABASE) for name in (base_name(directory), *others))
+            if not (others and (is_database or self._has_acid(directory, others))):
                 for name in others:
                     self._skip(directory, name, "lies beside partitions, where Hive reads nothing")
                 return children.partitions
@@ -244,11 +246,6 @@ class _Walk:
                 self._skip(directory, name, "is hidden")
         return []
 
-    def _are_tables(self, directory: str, names: list[str]) -> bool:
-        """Return whether any of the directories beside ``k=v`` is, or holds, a table or a database."""
-        is_database = any(name.endswith(_DATABASE) for name in (base_name(directory), *names))
-        return is_database or self._has_acid(directory, names)
-
     def _is_container(self, directory: str, children: _Children) -> bool:
         """Return whether ``k=v`` directories are strays between tables, rather than partitions beside strays."""
         if not self._has_acid(directory, children.partitions):
@@ -265,11 +262,6 @@ class _Walk:
 
     def _skip(self, directory: str, name: str, why: str) -> None:
         self._observer.coverage.skip(self._shown(directory, name), why)
-
-    def _failed(self, error: AcidctlError) -> None:
-        if self._observer.error is None:
-            raise error
-        self._observer.error(error)
 
     def _leads_back(self, path: str) -> bool:
         """Return whether a link leads to a directory above it; report that unless its target is being walked."""

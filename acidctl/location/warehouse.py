@@ -1,37 +1,25 @@
-"""A metastore as a source of names and snapshots: resolves ``hive:db.table`` to locations, and locations to lists.
-
-The open transactions are read once, before anything is listed: what commits later is in no list, and everything that
-the lists contain is on disk.
-"""
+"""A metastore as a source of names: resolves ``hive:db.table`` to locations, and locations to their tables."""
 
 from __future__ import annotations
 
 import os
 import posixpath
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 
 from acidctl.acid.listing import TableType
-from acidctl.acid.names import MAXL, parse_partition, partition_name
-from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.names import parse_partition, partition_name
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.base.printable import printable
-from acidctl.location.allocated_ids import AllocatedIds
 from acidctl.location.arguments import HIVE, HiveName
-from acidctl.location.metastore_schema import TableProperties, is_kept, table_properties
-from acidctl.location.snapshot import Reader, SnapshotSource
+from acidctl.location.metastore_schema import Declared, declared_by
+from acidctl.location.metastore_state import MetastoreState, lower_keys
 from acidctl.location.walk import WalkedLocation
-from acidctl.metastore import interface
-from acidctl.metastore.activity import open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import UnknownMethod, Unreachable
-from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
+from acidctl.metastore.errors import Unreachable
 from acidctl.metastore.tables import (
     HivePartition,
     HiveTable,
@@ -42,7 +30,6 @@ from acidctl.metastore.tables import (
     partitions_of_values,
     tables_named,
 )
-from acidctl.metastore.transactions import Transactions
 from acidctl.metastore.txn.locks import ReadLock
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location, split_url
@@ -65,16 +52,17 @@ _Values = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class KnownPlace:
-    """A location that the metastore has."""
+    """A location that the metastore has, under the metastore's name for it, with what it says about the files."""
 
     fs: FileSystem
     location: WalkedLocation
     table: HiveTable
+    declared: Declared
     partition: HivePartition | None = None
 
 
-class Warehouse:
-    """The tables of one metastore, and what counts as committed in them at one moment.
+class Warehouse(MetastoreState):
+    """The tables of one metastore and their locations, with its state at one moment.
 
     Args:
         exclude: patterns of tables to leave out when a name is a pattern.
@@ -90,20 +78,20 @@ class Warehouse:
         read_lock: bool = False,
         is_retry: bool = False,
     ) -> None:
-        self.metastore = metastore
+        super().__init__(metastore, is_retry=is_retry)
         self.exclude = tuple(exclude)
         self.read_lock = read_lock
-        self._is_retry = is_retry
         self._held: list[ReadLock] = []
         self._at_root: dict[_Key, HiveTable | None] = {}
         self._roots: dict[_Key, dict[str, None]] = {}
         self._named: dict[tuple[str, _Key], bool] = {}
         self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
-        self._databases: dict[str, Mapping[str, str]] = {}
         self._prefetched: dict[str, HiveTable] = {}
         self._prefetched_parts: dict[tuple[str, _Values], HivePartition] = {}
-        self.allocated = AllocatedIds(metastore)
-        self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
+
+    @property
+    def own_txns(self) -> frozenset[int]:
+        return frozenset(lock.txn for lock in self._held)
 
     def refreshed(self, *, is_retry: bool = False) -> Warehouse:
         """Return a copy that has read no lists yet; `is_retry` as for the constructor."""
@@ -125,135 +113,6 @@ class Warehouse:
                 lock.release()
             self._held.clear()
             self.metastore.close()
-
-    @cached_property
-    def transactions(self) -> Transactions:
-        """Return the open transactions, which are read once, and must be read before anything is listed."""
-        return Transactions(self.metastore)
-
-    def lists(self, table: HiveTable, *, may_clean: bool = True) -> tuple[ValidWriteIds, ValidTxns]:
-        """Return the lists of a table.
-
-        Args:
-            may_clean: the lists may decide what is removed; False saves one call.
-        """
-        txns = self.transactions.of_cleaner if may_clean else self.transactions.txns
-        return self.transactions.write_ids(table.full_name), txns
-
-    def readers(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> tuple[Reader, ...]:
-        """Return the holders of locks on a location, its table or its database, and readers that need no lock."""
-        name = "/".join(f"{key}={value}" for key, value in partition)
-        oldest = self._oldest
-        held = (*self._locks.get((table.database, ""), ()), *self._locks.get((table.database, table.name), ()))
-        readers = [
-            _reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()
-        ]
-        readers += self._compactors(table, name.lower())
-        return (*readers, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in readers} else ()))
-
-    def _compactors(self, table: HiveTable, partition: str) -> list[Reader]:
-        """Return the compactions of Hive 3, which read the state at their beginning without a lock or transaction.
-
-        A reader is reported as at most a day old: without a running cleaner, a queue entry may stay forever.
-        """
-        if self.metastore.features.txn_types:
-            return []
-        return [
-            _compactor(entry)
-            for entry in self._queue.get(table.full_name, ())
-            if entry.state != INITIATED and spelled_alike(entry.partition or "") == partition
-        ]
-
-    @cached_property
-    def _oldest(self) -> Reader | None:
-        """Return the oldest open transaction, for which every cleaner waits."""
-        lowest = self.transactions.of_cleaner.min_open
-        if lowest == MAXL:
-            return None
-        for txn in open_txns_info(self.metastore).txns:
-            if txn.id == lowest:
-                since = txn.started and txn.started / 1000
-                agent = next((text for text in (txn.meta_info, txn.agent) if text and text != "Unknown"), "")
-                return Reader(txn.id, 0, f"{txn.user}@{txn.host}", since or None, agent)
-        return None
-
-    def table_properties(self, table: HiveTable) -> TableProperties:
-        """Return the properties that the owners of a table and of its database set."""
-        return table_properties(
-            table.parameters,
-            self._of_database(table.database),
-            database_wins=self.metastore.features.txn_types,
-        )
-
-    def no_cleanup(
-        self, table: HiveTable, partition: Sequence[tuple[str, str]], known: HivePartition | None = None
-    ) -> str:
-        """Return whose properties forbid cleaning a location: ``table``, ``database`` or ``partition``; else empty.
-
-        All partitions of a table are read with one call; only those that forbid cleaning are cached.
-
-        Args:
-            known: the partition, if it was just read.
-        """
-        if by := self.table_properties(table).no_cleanup_by:
-            return by
-        if not partition:
-            return ""
-        if known:
-            return "partition" if is_kept(known.parameters) else ""
-        if table.full_name not in self._kept:
-            partitions = find_partitions(self.metastore, table)
-            self._kept[table.full_name] = frozenset(_values(p.values) for p in partitions if is_kept(p.parameters))
-        return "partition" if _values(partition) in self._kept[table.full_name] else ""
-
-    def _of_database(self, name: str) -> Mapping[str, str]:
-        if name not in self._databases:
-            try:
-                self._databases[name] = self.metastore.call(interface.GET_DATABASE, name).parameters
-            except (NotFoundError, UnknownMethod):  # it was dropped, or this metastore has no such call
-                self._databases[name] = {}
-        return self._databases[name]
-
-    def compaction_of(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> interface.CompactionInfo | None:
-        """Return an entry of Hive's queue for a location that is being compacted or waits for a worker; else None."""
-        name = "/".join(f"{key}={value}" for key, value in partition)
-        for entry in self._queue.get(table.full_name, ()):
-            if entry.state != READY and spelled_alike(entry.partition or "") == name.lower():
-                return entry
-        return None
-
-    @cached_property
-    def _queue(self) -> Mapping[str, list[interface.CompactionInfo]]:
-        """Return the unfinished entries of Hive's queue by table, read with one call."""
-        by_table: dict[str, list[interface.CompactionInfo]] = {}
-        for entry in self.metastore.call(interface.SHOW_COMPACT, interface.ShowCompactRequest()).entries:
-            if entry.state in WAITING_STATES:
-                by_table.setdefault(f"{entry.database}.{entry.table}".lower(), []).append(entry)
-        return by_table
-
-    @cached_property
-    def _locks(self) -> Mapping[tuple[str, str], list[interface.LockInfo]]:
-        """Return all locks that are held by others, by database and table, read with one call."""
-        own_txns = {lock.txn for lock in self._held}
-        by_table: dict[tuple[str, str], list[interface.LockInfo]] = {}
-        for lock in self.metastore.call(interface.SHOW_LOCKS, interface.ShowLocksRequest()).locks:
-            if lock.state == interface.LockState.ACQUIRED and lock.txn not in own_txns:
-                by_table.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
-        return by_table
-
-    @property
-    def note(self) -> Reason:
-        """Return a note for users: the origin and the time of the lists."""
-        taken = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        how = "again" if self._is_retry else "first"
-        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=taken, how=how)
-
-    @property
-    def source(self) -> SnapshotSource:
-        """Return the origin and the time of the lists for programs."""
-        return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
-
-    # -- from names to locations -------------------------------------------------------------------------------
 
     def prefetch(self, names: Sequence[HiveName], *, partitions: bool = False) -> None:
         """Query at once the tables of several names, and their write ids, which are needed one by one later.
@@ -284,7 +143,7 @@ class Warehouse:
             table = self._prefetched[full_name]
             with suppress(NotFoundError):  # it was just dropped: reported when its turn comes
                 for partition in partitions_of_values(self.metastore, table, parts):
-                    self._prefetched_parts[full_name, _values(partition.values)] = partition
+                    self._prefetched_parts[full_name, lower_keys(partition.values)] = partition
 
     def tables(self, name: HiveName) -> Iterator[HiveTable]:
         """Yield the tables that a name means.
@@ -377,7 +236,9 @@ class Warehouse:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         tables = list(self.tables(name))
-        self._remember_roots(tables)
+        for table in tables:
+            if table.location:
+                self._roots.setdefault(_key(table.location), {})[table.full_name] = None
         if self.read_lock:
             self._lock(tables)
         for batch in batches(tables, _AT_ONCE):
@@ -421,10 +282,10 @@ class Warehouse:
     ) -> Iterator[KnownPlace]:
         fs, root = _opened(table.location, storage, table.full_name)
         if not table.partition_keys and not wanted:
-            yield KnownPlace(fs, WalkedLocation(root, table.full_name), table)
+            yield self._place(fs, WalkedLocation(root, table.full_name), table)
             return
         beginning = table.location.rstrip("/") + "/"
-        expected = self._prefetched_parts.get((table.full_name, _values(tuple(wanted.items()))))
+        expected = self._prefetched_parts.get((table.full_name, lower_keys(tuple(wanted.items()))))
         for partition in [expected] if expected else find_partitions(self.metastore, table, wanted):
             try:
                 elsewhere, path = fs, ""
@@ -437,12 +298,13 @@ class Warehouse:
                     raise
                 on_error(error)
                 continue
-            yield KnownPlace(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
+            yield self._place(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
 
-    def _remember_roots(self, tables: Iterable[HiveTable]) -> None:
-        for table in tables:
-            if table.location:
-                self._roots.setdefault(_key(table.location), {})[table.full_name] = None
+    def _place(
+        self, fs: FileSystem, location: WalkedLocation, table: HiveTable, partition: HivePartition | None = None
+    ) -> KnownPlace:
+        declared = declared_by(table, partition, self.metastore.features.hive)
+        return KnownPlace(fs, location, table, declared, partition)
 
     def refuse_part_of_another(self, fs: FileSystem, location: WalkedLocation, table: HiveTable) -> None:
         """Refuse to change a location in another table's directory: only that table's lists apply.
@@ -460,7 +322,8 @@ class Warehouse:
             others = [name for name in self._roots.get(above, ()) if name != table_name]
             if others:
                 raise _of_another(shown, table_name, others[0])
-        if _is_below(key, _key(table.location)):
+        root = _key(table.location)
+        if key[:2] == root[:2] and key[2].startswith(root[2].rstrip("/") + "/"):
             return
         path = key[2]
         while parse_partition(os.path.basename(path)):  # noqa: PTH119 - of any store
@@ -472,18 +335,14 @@ class Warehouse:
             f"{database.removesuffix('.db')}.{name}",
             f"default.{name}",
         }:
-            if candidate != table_name and self._lies_at(candidate, (*key[:2], path)):
+            place = candidate, (*key[:2], path)
+            if place not in self._named:
+                self._named[place] = candidate != table_name and self._by_name(*place) is not None
+            if candidate != table_name and self._named[place]:
                 raise _of_another(shown, table_name, candidate)
 
-    def _lies_at(self, name: str, key: _Key) -> bool:
-        if (name, key) not in self._named:
-            self._named[name, key] = self._by_name(name, key) is not None
-        return self._named[name, key]
-
-    # -- from locations to tables ------------------------------------------------------------------------------
-
-    def table_at(self, fs: FileSystem, location: WalkedLocation) -> tuple[HiveTable, WalkedLocation] | None:
-        """Return the transactional table that a directory belongs to, and its location; None if there is none.
+    def place_at(self, fs: FileSystem, location: WalkedLocation) -> KnownPlace | None:
+        """Return a directory with the transactional table that it belongs to; None if there is none.
 
         The directory of a table may be called ``key=value``, too: then it is not the partition that its path suggests.
 
@@ -494,16 +353,14 @@ class Warehouse:
         path, partition = location.path, location.partition
         for levels in range(len(partition), -1, -1):
             name = location.table if levels == len(partition) else ""
-            if table := self._rooted(fs.display(_above(path, levels)), name):
-                return table, replace(location, table=table.full_name, partition=partition[len(partition) - levels :])
+            shown = fs.display(_above(path, levels))
+            key = _key(shown)
+            if key not in self._at_root:  # the name that its path suggests is tried first
+                self._at_root[key] = self._by_name(name, key) or self._only_at(key, shown)
+            if table := self._at_root[key]:
+                known = replace(location, table=table.full_name, partition=partition[len(partition) - levels :])
+                return self._place(fs, known, table, self._partition_at(table, known))
         return None
-
-    def _rooted(self, shown: str, name: str) -> HiveTable | None:
-        """Return the table that lies in a directory, trying first the name that its path suggests."""
-        key = _key(shown)
-        if key not in self._at_root:
-            self._at_root[key] = self._by_name(name, key) or self._only_at(key, shown)
-        return self._at_root[key]
 
     def _only_at(self, key: _Key, shown: str) -> HiveTable | None:
         tables = self._by_location.get(key, ())
@@ -515,7 +372,7 @@ class Warehouse:
             )
         return next(iter(tables), None)
 
-    def partition_at(self, table: HiveTable, location: WalkedLocation) -> HivePartition | None:
+    def _partition_at(self, table: HiveTable, location: WalkedLocation) -> HivePartition | None:
         """Return the partition in a directory, by its values; None if there is none, or if it does not matter.
 
         Only partitions of insert-only tables matter, whose files may differ; all of a table are read with one call.
@@ -524,8 +381,8 @@ class Warehouse:
             return None
         if table.full_name not in self._partitions:
             partitions = find_partitions(self.metastore, table)
-            self._partitions[table.full_name] = {_values(p.values): p for p in partitions}
-        return self._partitions[table.full_name].get(_values(location.partition))
+            self._partitions[table.full_name] = {lower_keys(p.values): p for p in partitions}
+        return self._partitions[table.full_name].get(lower_keys(location.partition))
 
     def partition_elsewhere(self, fs: FileSystem, path: str) -> str:
         """Return the name of the partition in this directory if it lies outside its table's; else empty.
@@ -622,25 +479,6 @@ def _and_above(key: _Key) -> Iterator[_Key]:
     while path.strip("/"):
         yield scheme, host, path
         path = os.path.dirname(path)  # noqa: PTH120 - of any store
-
-
-def _is_below(key: _Key, other: _Key) -> bool:
-    return key[:2] == other[:2] and key[2].startswith(other[2].rstrip("/") + "/")
-
-
-def _reader(lock: interface.LockInfo) -> Reader:
-    since = lock.acquired or None
-    return Reader(lock.txn or 0, lock.lock, f"{lock.user}@{lock.host}", since and since / 1000, lock.agent or "")
-
-
-def _compactor(entry: interface.CompactionInfo) -> Reader:
-    since = max((entry.started or 0) / 1000, time.time() - _DAY)
-    return Reader(0, 0, entry.worker or "", since, compaction=entry.state, number=entry.id or 0)
-
-
-def _values(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return partition values for comparison: keys ignore case."""
-    return tuple((key.lower(), value) for key, value in partition)
 
 
 def _key(url: str) -> _Key:

@@ -1,4 +1,4 @@
-"""Helpers for nested Arrow arrays that pyarrow lacks: children, rebuilding around other children, union tags."""
+"""Take nested Arrow arrays apart and rebuild them around other children, and read the tags of unions."""
 
 from __future__ import annotations
 

@@ -20,11 +20,8 @@ _NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
 _NO_ZONES = "Time zone file"
 """Words in native readers' errors if UTC, or a zone that acidctl has found before, is missing."""
 
-_GROWTH = 3
-"""Reading takes two to three times as much memory as the rows have bytes."""
-
-_GAP = 256 * 1024
-"""Remote ranges that lie closer than this are fetched as one."""
+_GROWTH = 3  # reading takes two to three times as much memory as the rows have bytes
+_GAP = 256 * 1024  # remote ranges that lie closer than this are fetched as one
 
 
 class ByteSource:
@@ -52,17 +49,15 @@ class ByteSource:
         if self._length is None:
             entry = self.fs.stat(self.path)
             if entry.is_dir:
-                raise NotFoundError(
-                    f"{self.path} is a directory", "an ORC file was expected", "give the path of a file"
-                )
+                why = "an ORC file was expected"
+                raise NotFoundError(f"{self.path} is a directory", why, "give the path of a file")
             self._length = entry.size
         return self._length
 
     def read(self, offset: int, count: int) -> bytes:
         """Return exactly `count` bytes from `offset`.
 
-        Raises:
-            BadDataError: the range is not inside the source, or the file is shorter than the source claims.
+        BadDataError if the range is not inside the source, or the file is shorter than the source claims.
         """
         if offset < 0 or count < 0 or offset + count > self.size:
             raise damaged(self.path, f"it refers to {count} bytes at {offset}, but is {self.size} bytes long")
@@ -70,11 +65,9 @@ class ByteSource:
             return b""
         data = self.fs.read_bytes(self.path, offset, count)
         if len(data) != count:
-            raise BadDataError(
-                f"{self.path} is shorter than expected",
-                f"{count} bytes at {offset} were asked for, {len(data)} came; {self.size} bytes were expected",
-                "the file was cut short, or its flush length is greater than the file",
-            )
+            why = f"{count} bytes at {offset} were asked for, {len(data)} came; {self.size} bytes were expected"
+            hint = "the file was cut short, or its flush length is greater than the file"
+            raise BadDataError(f"{self.path} is shorter than expected", why, hint)
         return data
 
     def read_end(self, count: int) -> bytes:
@@ -114,9 +107,8 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
             raise out_of_memory(where, reason) from error
         if _NO_ZONES in reason:
             raise no_time_zones(f"the timestamps of {where} cannot be read", reason) from error
-        raise BadDataError(
-            f"{where} cannot be read", reason, "the file is damaged, or uses a part of ORC that is not supported"
-        ) from error
+        hint = "the file is damaged, or uses a part of ORC that is not supported"
+        raise BadDataError(f"{where} cannot be read", reason, hint) from error
 
 
 @contextmanager

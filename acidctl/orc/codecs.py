@@ -108,11 +108,9 @@ def _inflate(chunk: memoryview, kind: str, limit: int) -> bytes:
             return _inflate_stream(chunk, kind, limit)
     except (zlib.error, pa.ArrowException, OSError, IndexError, TooLongError) as error:
         raise ChunkError(f"a {kind} chunk cannot be decompressed ({error})") from error
-    raise UnsupportedCodec(
-        f"ORC compression {kind} is not supported",
-        "acidctl reads ORC files with no compression, zlib, snappy, lz4 and zstd",
-        "rewrite the table with another orc.compress",
-    )
+    why = "acidctl reads ORC files with no compression, zlib, snappy, lz4 and zstd"
+    hint = "rewrite the table with another orc.compress"
+    raise UnsupportedCodec(f"ORC compression {kind} is not supported", why, hint)
 
 
 def _inflate_zlib(chunk: memoryview, limit: int) -> bytes:
@@ -128,10 +126,7 @@ def _inflate_zlib(chunk: memoryview, limit: int) -> bytes:
 def _inflate_sized(chunk: memoryview, codec: str, size: int, limit: int) -> bytes:
     if size > limit:
         raise _too_large(codec, limit)
-    if size == 0:
-        return b""
-    part: bytes = pa.Codec(codec).decompress(pa.py_buffer(chunk), decompressed_size=size, asbytes=True)
-    return part
+    return pa.Codec(codec).decompress(pa.py_buffer(chunk), decompressed_size=size, asbytes=True) if size else b""
 
 
 def _inflate_stream(chunk: memoryview, codec: str, limit: int) -> bytes:

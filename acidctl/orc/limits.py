@@ -56,14 +56,7 @@ class Limit:
         return size_text(amount) if self.is_bytes else f"{amount:,.0f}"
 
     def check(self, amount: float, path: str, what: str) -> None:
-        """Refuse `amount` above the limit.
-
-        Args:
-            what: the name of the amount, ``decompressed size of stripe 1``.
-
-        Raises:
-            LimitError: the amount is above the limit.
-        """
+        """Refuse, by LimitError, an amount above the limit; `what` is its name, ``decompressed size of stripe 1``."""
         if amount > self.value:
             raise self.error(path, what, amount)
 
@@ -73,13 +66,10 @@ class Limit:
 
     def explained(self, what: str) -> LimitError:
         """Return the error for a sentence that says which amount is above the limit."""
-        return LimitError(
-            what,
-            f"the file is damaged, made to use up memory, or larger than the limit {self.name}"
-            f" ({self.shown(self.value)})",
-            f"if the file is sound and you have the memory, set {self.variable}, or {self.key} below [limits] in the"
-            " configuration, higher",
-        )
+        limit = f"{self.name} ({self.shown(self.value)})"
+        why = f"the file is damaged, made to use up memory, or larger than the limit {limit}"
+        raised = f"set {self.variable}, or {self.key} below [limits] in the configuration, higher"
+        return LimitError(what, why, f"if the file is sound and you have the memory, {raised}")
 
 
 COLUMNS = Limit("max-columns", 50_000, False, "Columns of a file, those inside structs, lists and maps included.")
@@ -98,11 +88,8 @@ RATIO = Limit(
 
 LIMITS = (COLUMNS, STRIPES, TAIL, STRIPE_MEMORY, RATIO)
 
-_ALWAYS = 16 << 30
-"""Decoded bytes that every file may have; decoding them takes less than a minute."""
-
-_A_PART = 1 << 20
-"""Bytes that can be decoded in the time that it takes to start with a stripe or row group."""
+_ALWAYS = 16 << 30  # decoded bytes that every file may have; decoding them takes less than a minute
+_A_PART = 1 << 20  # bytes that can be decoded in the time that it takes to start with a stripe or row group
 
 
 @dataclass(slots=True)
@@ -127,8 +114,7 @@ class DecodingBudget:
     def add(self, part: int, amount: float) -> None:
         """Count decoded bytes of a part that takes no time to start with.
 
-        Raises:
-            LimitError: the total is too large for the size of the file.
+        LimitError if the total is too large for the size of the file.
         """
         more = amount - self._parts.get(part, 0.0)
         if more <= 0:
@@ -153,8 +139,7 @@ def size_text(amount: float) -> str:
     return f"{amount:.0f} {_UNITS[power]}" if float(amount).is_integer() else f"{amount:.1f} {_UNITS[power]}"
 
 
-_configured: set[str] = set()
-"""Environment variables that a configuration has set."""
+_configured: set[str] = set()  # environment variables that a configuration has set
 
 
 def configure(values: Mapping[str, str]) -> None:
@@ -188,7 +173,6 @@ def check_value(limit: Limit, text: str) -> None:
 def _parsed(variable: str, text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise UsageProblem(
-            f"{variable} is {text[:40]!r}", "it is not a size", "write a whole number, with K, M, G or T behind it"
-        )
+        hint = "write a whole number, with K, M, G or T behind it"
+        raise UsageProblem(f"{variable} is {text[:40]!r}", "it is not a size", hint)
     return int(match.group(1)) << _POWERS[match.group(2).upper()]

@@ -14,12 +14,12 @@ from typing import NamedTuple, TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from acidctl.base.errors import BadDataError
+from acidctl.base.memory_growth import GROWTH
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource, damaged
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
 from acidctl.orc.types import OrcType, Schema, schema_of
-from acidctl.orc.varint import LEAST_PART, count_parts
 
 KEY_INDEX = "hive.acid.key.index"
 ACID_STATS = "hive.acid.stats"
@@ -31,11 +31,10 @@ FIRST_READ = 16 * 1024
 
 KNOWN_VERSIONS = ((0, 11), (0, 12))
 CALENDARS = {1: "julian_gregorian", 2: "proleptic_gregorian"}
-_FEW_BYTES = 64 * 1024
-"""Messages of at most this size cannot take much memory when parsed."""
-_PARTS_A_COLUMN, _PARTS_A_STRIPE = 24, 3
-"""The most messages and texts in one message, for each column and stripe that a file may have."""
-
+_FEW_BYTES = 64 * 1024  # messages of at most this size cannot take much memory when parsed
+_LEAST_MEMORY, _PARSED = 256 << 20, 8
+"""A message may take this much memory, or this many times its bytes: an empty part has 2 bytes and takes a hundred."""
+_NO_MEMORY = "alloc failed"  # words in the protobuf run-time's error
 WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "cuDF")
 
 _KEY = re.compile(r"(-?\d{1,19}),(-?\d{1,19}),(-?\d{1,19})", re.ASCII)
@@ -199,8 +198,7 @@ class Tail:
     def parse_stripe_footer(self, i: int, raw: bytes | memoryview) -> pb.StripeFooter:
         """Parse the footer of stripe `i` from its bytes in the file; check that its streams fit into the stripe.
 
-        Raises:
-            BadDataError: it cannot be parsed, or its streams are longer than the stripe.
+        BadDataError if it cannot be parsed, or its streams are longer than the stripe.
         """
         stripe = self.stripes[i]
         footer = _parse(pb.StripeFooter, raw, (self.compression, self.block_size), self.path, f"footer of stripe {i}")
@@ -226,13 +224,13 @@ class Tail:
         parts = raw.decode("utf-8", "replace").split(";")
         if parts[-1] == "":
             parts.pop()
-        return [self._key(part) if part else None for part in parts]
-
-    def _key(self, part: str) -> RecordKey:
-        match = _KEY.fullmatch(part)
-        if match is None:
-            raise damaged(self.path, f"{KEY_INDEX} holds {part[:60]!r}, not a write id, a bucket and a row id")
-        return RecordKey(*map(int, match.groups()))
+        keys: list[RecordKey | None] = []
+        for part in parts:
+            match = _KEY.fullmatch(part)
+            if part and match is None:
+                raise damaged(self.path, f"{KEY_INDEX} holds {part[:60]!r}, not a write id, a bucket and a row id")
+            keys.append(RecordKey(*map(int, match.groups())) if match else None)
+        return keys
 
     def acid_stats(self) -> tuple[int, int, int] | None:
         """Return ``hive.acid.stats``: (inserts, updates, deletes), None if missing.  BadDataError if malformed."""
@@ -285,9 +283,8 @@ def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
     """
     path, size = source.path, source.size
     if size == 0:
-        raise BadDataError(
-            f"{path} is empty", "an ORC file is never 0 bytes long", "a writer died before it wrote anything"
-        )
+        why, hint = "an ORC file is never 0 bytes long", "a writer died before it wrote anything"
+        raise BadDataError(f"{path} is empty", why, hint)
     if size < 5:
         raise _not_orc(path, f"it is only {size} bytes long")
     buffer = source.read_end(FIRST_READ) if end is None else end
@@ -342,11 +339,8 @@ def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
         raise damaged(path, "its footer claims 0 bytes")
     TAIL.check(max(postscript.footerLength, postscript.metadataLength), path, "size of its tail")
     if postscript.compression >= len(COMPRESSION_NAMES):
-        raise BadDataError(
-            f"{path} is compressed by an unknown codec",
-            f"the postscript names codec {postscript.compression}",
-            "the file is damaged or from a newer writer",
-        )
+        why = f"the postscript names codec {postscript.compression}"
+        raise BadDataError(f"{path} is compressed by an unknown codec", why, "the file is damaged or of a newer writer")
     return postscript
 
 
@@ -378,27 +372,22 @@ def _notes(postscript: pb.PostScript, footer: pb.Footer) -> tuple[str, ...]:
 def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, int], path: str, what: str) -> _Parsed:
     try:
         plain = decompress(raw, *codec)
-        _check_parts(message, plain, path, what)
-        return message.FromString(plain)
+        if len(plain) <= _FEW_BYTES:
+            return message.FromString(plain)
+        with GROWTH.limited(max(_LEAST_MEMORY, _PARSED * len(plain))):
+            return message.FromString(plain)
     except TooLarge as error:
         raise TAIL.error(path, f"decompressed size of its {what}") from error
     except ChunkError as error:
         raise damaged(path, f"its {what} cannot be decompressed: {error}") from error
-    except (DecodeError, ValueError) as error:
+    except (DecodeError, ValueError, MemoryError) as error:
+        if isinstance(error, MemoryError) or _NO_MEMORY in str(error):
+            raise COLUMNS.error(path, f"number of the parts of its {what}") from error
         raise damaged(path, f"its {what} is not what ORC defines") from error
     except LimitError:
         raise
     except BadDataError as error:
         raise type(error)(f"{path}: {error.what}", error.why, error.hint) from error
-
-
-def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> None:
-    """Refuse a message of very many parts: an empty part takes two bytes here, and a hundred in memory."""
-    if len(plain) <= _FEW_BYTES:
-        return
-    most = _PARTS_A_COLUMN * COLUMNS.value + _PARTS_A_STRIPE * STRIPES.value
-    if len(plain) > LEAST_PART * most and count_parts(message.DESCRIPTOR, plain, most) > most:
-        raise COLUMNS.error(path, f"number of the parts of its {what}")
 
 
 def as_text(value: str | bytes) -> str:

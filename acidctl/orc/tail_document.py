@@ -136,24 +136,17 @@ def _named(node: OrcType, name: str) -> Iterator[tuple[str, OrcType]]:
 
 def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
     document: dict[str, Any] = {"values": column.numberOfValues}
-    if column.HasField("hasNull"):
-        document["hasNull"] = column.hasNull
-    if column.HasField("bytesOnDisk"):
-        document["bytesOnDisk"] = column.bytesOnDisk
-    for kind in ("intStatistics", "doubleStatistics", "stringStatistics", "decimalStatistics", "collectionStatistics"):
-        if column.HasField(kind):
-            block = getattr(column, kind)
-            document |= {field.name: _plain(value) for field, value in block.ListFields()}
-    if column.HasField("bucketStatistics"):
-        # There is one bucket in practice, the number of true values.
-        document["true"] = sum(column.bucketStatistics.count)
-    if column.HasField("dateStatistics"):
-        dates = column.dateStatistics
-        document |= {field.name: str(np.datetime64(value, "D")) for field, value in dates.ListFields()}
-    if column.HasField("binaryStatistics"):
-        document["sum"] = column.binaryStatistics.sum
-    if column.HasField("timestampStatistics"):
-        document |= _timestamps(column.timestampStatistics)
+    for field, value in column.ListFields():
+        if field.name in ("hasNull", "bytesOnDisk"):
+            document[field.name] = value
+        elif field.name == "bucketStatistics":  # there is one bucket in practice, the number of true values
+            document["true"] = sum(value.count)
+        elif field.name == "timestampStatistics":
+            document |= _timestamps(value)
+        elif field.name == "dateStatistics":
+            document |= {inner.name: str(np.datetime64(days, "D")) for inner, days in value.ListFields()}
+        elif field.message_type:
+            document |= {inner.name: _plain(bound) for inner, bound in value.ListFields()}
     return document
 
 

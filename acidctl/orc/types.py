@@ -1,4 +1,4 @@
-"""The type tree of an ORC file: parsed from the footer, shown as Hive writes it, turned into Arrow's types.
+"""Parse the type tree of an ORC file from its footer, show it as Hive does, and turn it into Arrow's types.
 
 ORC flattens the tree by pre-order; a column id is an index into that list.  A full-ACID file's root is the
 struct of six columns of format section 3.1, and the table's own columns are the children of the sixth, ``row``.
@@ -23,9 +23,7 @@ ACID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentT
 MAX_DEPTH = 100
 """The deepest nesting that is accepted: native readers recurse, so a hostile file must not choose the depth."""
 
-_MOST_ATTRIBUTES = 16
-"""The most attributes of a column, on average; Iceberg writes three."""
-
+_MOST_ATTRIBUTES = 16  # the most attributes of a column, on average; Iceberg writes three
 _KIND_NAMES: dict[int, str] = {
     pb.Type.BOOLEAN: "boolean",
     pb.Type.BYTE: "tinyint",
@@ -145,8 +143,7 @@ class Schema:
 def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
     """Return the schema that a footer's flat `types` describe.
 
-    Raises:
-        BadDataError: the list is empty, is not a pre-order tree, is deeper than MAX_DEPTH, or names an unknown kind.
+    BadDataError if the list is empty, is not a pre-order tree, is deeper than MAX_DEPTH, or names an unknown kind.
     """
     if not types:
         raise _bad(path, "the footer lists no column types")

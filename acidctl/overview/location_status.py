@@ -19,6 +19,7 @@ from acidctl.cleaning.trash import TRASH, TrashRun
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
 from acidctl.location.find import table_path
+from acidctl.location.resolved import ResolvedLocation, resolve
 from acidctl.location.snapshot import Child, Snapshot, children_of
 from acidctl.location.table_location import TableLocation
 
@@ -141,8 +142,8 @@ def status_of(found: TableLocation, policy: Policy, now: float) -> LocationStatu
     Raises:
         AcidctlError: it cannot be listed, or its snapshot is not known.
     """
-    found = found.refresh_if_stale()
-    snapshot = found.snapshot(readers=True, refresh=False)
+    location = resolve(found, reader=True, compactor=True)
+    snapshot = location.for_reader()
     state, children = snapshot.state, children_of(snapshot)
     sizes = {child.verdict.name: child.amount.bytes for child in children}
     uses = _uses(children)
@@ -157,7 +158,7 @@ def status_of(found: TableLocation, policy: Policy, now: float) -> LocationStatu
         if not unfinished:  # otherwise that is the reason for the refusal
             refused[str(error)] = error
     try:
-        due = _due(found)
+        due = _due(location)
     except (BadDataError, RefusedError) as error:
         refused[str(error)] = error
     soon, later = _waiting_bytes(plan, sizes, now)
@@ -181,37 +182,32 @@ def status_of(found: TableLocation, policy: Policy, now: float) -> LocationStatu
         trash=_trash_of(snapshot),
         refused=tuple(refused.values()),
         waiting=_held_up(found, snapshot),
-        last_done=logged_at(found.look.log),
+        last_done=logged_at(location.listing.log),
     )
 
 
-def _due(found: TableLocation) -> DueCompaction | None:
+def _due(location: ResolvedLocation) -> DueCompaction | None:
     """Return the compaction that `acidctl compact --auto` would do."""
-    from acidctl.compaction.plan import below_straddlers  # noqa: PLC0415 - with Arrow: --help has none
-    from acidctl.compaction.refusals import refuse_layout  # noqa: PLC0415 - as above
+    from acidctl.compaction.refusals import refuse_layout  # noqa: PLC0415 - with Arrow: --help has none
     from acidctl.compaction.request import (  # noqa: PLC0415 - as above
         CompactionRequest,
-        as_its_owner_wishes,
-        decision_on,
-        why_idle,
+        decide_resolved,
+        request_for_table,
     )
 
-    request = CompactionRequest()
-    if found.hive:
-        try:
-            request = as_its_owner_wishes(request, found.hive, found.table_properties)
-        except RefusedError:  # its owner turned compaction off, for Hive, too
-            return None
-    snapshot = found.snapshot(compactor=True, refresh=False)
-    if snapshot.state.history_problem:
+    try:
+        request = request_for_table(location.shown, CompactionRequest(), location.metastore)
+    except RefusedError:  # Hive does not compact it, either
         return None
-    snapshot = below_straddlers(snapshot)
+    if location.for_compactor().state.history_problem:
+        return None
+    decided = decide_resolved(location, request)
+    snapshot, kind = decided.snapshot, decided.decision.kind
     refuse_layout(snapshot)
-    decision, _ = decision_on(snapshot, request)
-    if decision.kind is None or why_idle(snapshot, decision):
+    if kind is None or decided.idle:
         return None
     gain = advise(snapshot.listing, snapshot.state).gain
-    return DueCompaction(found.shown, decision.kind, gain, decision.reason)
+    return DueCompaction(location.shown, kind, gain, decided.decision.reason)
 
 
 def _uses(children: Iterable[Child]) -> Counter[Use]:

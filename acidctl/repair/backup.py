@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from acidctl.base.errors import ConflictError, NotFoundError
-from acidctl.base.one_line import one_line
+from acidctl.base.printable import one_line
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
 from acidctl.outcome import Outcome, Result

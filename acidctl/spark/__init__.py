@@ -1,4 +1,4 @@
-"""Spark: the Java that runs it, the session, the engine that maps tasks over executors; tables as DataFrames."""
+"""Run tasks on Spark: its Java, the session, an engine that maps tasks over executors; read tables as DataFrames."""
 
 from acidctl.spark.frames import pair_changes, read, read_changes
 

@@ -1,4 +1,4 @@
-"""The tasks of a compaction on Spark: one session, which starts with the first task, for all calls of the engine."""
+"""Run the tasks of compactions on Spark, by one session for all calls of the engine."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from acidctl.storage.hdfs.filesystem import delegated
 def spark_engine(
     options: SparkOptions, until: Deadline | None = None, on_notice: Callable[[str], None] | None = None
 ) -> Iterator[Engine]:
-    """An engine on Spark, for :func:`acidctl.compaction.request.carry_out`.
+    """Yield an engine on Spark, which starts with the first task, for :func:`acidctl.compaction.request.carry_out`.
 
     Args:
-        until: when what still runs is ended.
-        on_notice: told a sentence that the user should read, such as that the cluster has no room.
+        until: the time at which running tasks are cancelled.
+        on_notice: receives sentences for the user, such as that the cluster has no room.
     """
     with ExitStack() as stack:
         open_session = functools.cache(lambda: stack.enter_context(start_session(options)))
@@ -37,10 +37,10 @@ def spark_engine(
 def spark_engines(
     options: SparkOptions, on_notice: Callable[[str], None] | None = None
 ) -> Iterator[tuple[Callable[[Deadline], Engine], str]]:
-    """Engines on one session of Spark, which starts now: for several compactions at once, each with its own end.
+    """Start Spark for several compactions at once, each with its own deadline.
 
     Yields:
-        What makes an engine that ends with a deadline, and the id of Spark's application.
+        A function from a deadline to an engine, and the id of Spark's application.
     """
     conf = options.conf if "spark.scheduler.mode" in dict(options.conf) else (*options.conf, _FAIR)
     with start_session(replace(options, conf=conf)) as session:
@@ -48,8 +48,7 @@ def spark_engines(
         yield (lambda until: _SparkEngine(lambda: session, until, on_notice)), application
 
 
-_FAIR = ("spark.scheduler.mode", "FAIR")
-"""Small compactions do not wait for the tasks of a large one."""
+_FAIR = ("spark.scheduler.mode", "FAIR")  # small compactions do not wait for the tasks of a large one
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class _SparkEngine:
 
     @property
     def cores(self) -> int:
-        """The cores of all executors that run, or that Spark may ask for."""
+        """Return the cores of all executors that run, or that Spark may ask for."""
         return self.open_session().cores()
 
     def __call__(
@@ -70,23 +69,18 @@ class _SparkEngine:
     ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
         """Run tasks as one job."""
         weights = [task.weight for task in tasks]
-        sent = [_for_executors(task) for task in tasks]
+        # With what opens the store on a machine where nobody logged in.
+        sent = [
+            replace(task, like=replace(task.like, storage=delegated(task.like.storage)))
+            if isinstance(task, JoinTask)
+            else replace(task, storage=delegated(task.storage))
+            for task in tasks
+        ]
         return run_tasks(sent, function, self.open_session(), weights, on_notice=self.on_notice, until=self.until)
 
 
-def _for_executors(task: Task) -> Task:
-    """Return the task with what opens its store on a machine where nobody logged in."""
-    if isinstance(task, JoinTask):
-        return replace(task, like=replace(task.like, storage=delegated(task.like.storage)))
-    return replace(task, storage=delegated(task.storage))
-
-
 def application_name(paths: Sequence[str]) -> str:
-    """Hive's own convention: ``<host>-compactor-<db>.<table>.<partition>``.
-
-    Args:
-        paths: of the locations.
-    """
+    """Return a name by Hive's convention, ``<host>-compactor-<db>.<table>.<partition>``, for the paths of locations."""
     parts = [part for part in paths[0].split("/") if part][-3:]
     shown = ".".join(parts[-2:]) if len(paths) == 1 else f"{len(paths)}-locations"
     return f"{socket.gethostname()}-compactor-{shown}"

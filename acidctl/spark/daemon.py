@@ -1,4 +1,4 @@
-"""Starts Spark's Python workers on this machine, faster.
+"""Start Spark's Python workers on this machine faster.
 
 Spark puts ``pyspark.zip`` first on the workers' path.  Nothing in a zip is ever compiled ahead, so every session
 compiles all of PySpark again, for two to three seconds.  When the driver runs on the same machine with the very same
@@ -9,22 +9,16 @@ takes the package from where it is installed and imports the worker's code once,
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 
 
 def main() -> None:
     """Run PySpark's own daemon without the zip files on the path."""
-    sys.path[:] = [entry for entry in sys.path if not _is_spark_zip(entry)]
+    sys.path[:] = [entry for entry in sys.path if not re.search(r"/python/lib/(pyspark|py4j-[^/]*)\.zip$", entry)]
     # Starts no thread (it imports neither pandas nor pyarrow), so forking afterwards is safe.
     importlib.import_module("pyspark.worker")
     importlib.import_module("pyspark.daemon").manager()
-
-
-def _is_spark_zip(entry: str) -> bool:
-    folder, _, name = entry.replace("\\", "/").rpartition("/")
-    return folder.endswith("/python/lib") and (
-        name == "pyspark.zip" or (name.startswith("py4j-") and name.endswith(".zip"))
-    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables and their changes as DataFrames, in one call."""
+"""Read tables and their changes as DataFrames, in one call."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def read(spark: SparkSession, table: str, **options: Any) -> DataFrame:
 
     Args:
         table: a path, or ``hive:db.table``.
-        options: of the data source ``hive_acid`` (docs/reference/spark-source.md), which this makes known to the
+        options: options of the data source ``hive_acid`` (docs/reference/spark-source.md), which is registered in the
             session: ``snapshot="..."``, ``rowId=True``, ``metastore="thrift://host:9083"``.
     """
     from acidctl.spark.datasource import register  # noqa: PLC0415 - PySpark
 
     register(spark)
-    told = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
-    return spark.read.format("hive_acid").options(**told).load(table)
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
+    return spark.read.format("hive_acid").options(**texts).load(table)
 
 
 def read_changes(
@@ -41,14 +41,14 @@ def read_changes(
     :func:`pair_changes`.
 
     Args:
-        table, options: as of :func:`read`.
+        table, options: as for :func:`read`.
         start: changes of write ids above this one.
         end: the last write id; None for the newest below which nothing is open.
-        key: columns whose values tell a row.
+        key: columns whose values identify a row.
     """
     more = {} if end is None else {"changesTo": end}
-    found = read(spark, table, changesFrom=start, **more, **options)
-    return pair_changes(found, key) if key else found
+    changes = read(spark, table, changesFrom=start, **more, **options)
+    return pair_changes(changes, key) if key else changes
 
 
 def pair_changes(changes: DataFrame, key: Sequence[str]) -> DataFrame:
@@ -59,7 +59,7 @@ def pair_changes(changes: DataFrame, key: Sequence[str]) -> DataFrame:
     equal to NULL. Good for batches of a stream, too (``foreachBatch``).
 
     Args:
-        changes: of :func:`read_changes`, or of a stream.
+        changes: the result of :func:`read_changes`, or a batch of a stream.
         key: names of columns.
     """
     from pyspark.sql import Window  # noqa: PLC0415 - PySpark
@@ -75,9 +75,9 @@ def pair_changes(changes: DataFrame, key: Sequence[str]) -> DataFrame:
     place = f.row_number().over(Window.partitionBy("_change", *same).orderBy(f.hash(row)))
 
     def side(change: str, as_: str) -> DataFrame:
-        found = changes.where(f.col("_change") == change).withColumn("_place", place)
-        keys = f.struct(*[one.alias(f"k{i}") for i, one in enumerate([*same, f.col("_place")])])
-        return found.select(keys.alias(f"{as_}_key"), row.alias(as_))
+        rows_of_kind = changes.where(f.col("_change") == change).withColumn("_place", place)
+        keys = f.struct(*[column.alias(f"k{i}") for i, column in enumerate([*same, f.col("_place")])])
+        return rows_of_kind.select(keys.alias(f"{as_}_key"), row.alias(as_))
 
     both = side("delete", "old").join(side("insert", "new"), f.col("old_key").eqNullSafe(f.col("new_key")), "full")
     kind = f.when(f.col("old_key").isNull(), "insert").when(f.col("new_key").isNull(), "delete").otherwise("update")

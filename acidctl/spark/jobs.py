@@ -1,22 +1,29 @@
-"""Runs tasks on Spark: one job, results as they come, and no task that takes the others down with it."""
+"""Run tasks on Spark: one job, results as they come, and no task that takes the others down with it."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import pickle
 import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, EnvironmentProblem
+from acidctl.base.worker_pool import Limits, Pool
+from acidctl.base.worker_process import Task
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.session import Session
 from acidctl.spark.shipping import prepare_executors
 from acidctl.spark.worker import BatchRunner, Failure, ResultMail, split_pickled
+from acidctl.storage.hdfs.filesystem import delegated
+from acidctl.storage.port import FileSystemSpec
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -32,6 +39,7 @@ TASK_BYTES = 4 << 20
 # Below this it does not pay to hand out another Spark task.
 SMALLEST_BATCH = 16 << 20
 WAVES = 4
+_ROUND = 4096  # tasks of one Spark job that come from a queue: enough to keep a cluster busy, few enough to hold
 # Lines of Java's log that the user of a cluster should see.
 TELLING = ("Initial job has not accepted any resources", "Lost executor")
 
@@ -80,7 +88,7 @@ def run_tasks(
 
 
 def _heard(session: Session, on_notice: Callable[[str], None] | None, results: Iterator[Any]) -> Iterator[Any]:
-    """Yield the results; meanwhile what Java's log tells the user of a cluster is passed on, once each."""
+    """Yield the results, and pass on each line of Java's log that the user of a cluster should see, once."""
     seen: set[str] = set()
 
     def hear(line: str) -> None:
@@ -116,7 +124,9 @@ def _rounds(
         suspects = [index for index in suspects if index in unfinished]
         if failure is not None and len(suspects) == 1:
             unfinished.remove(suspects[0])
-            yield suspects[0], _worker_died(failure)
+            where = f" on {failure.host}" if failure.host else ""
+            what = f"The Python worker of a task died{where}"
+            yield suspects[0], EnvironmentProblem(what, failure.cause, MEMORY_HINT)
             suspects = []
         rest = [tuple(i for i in batch if i in unfinished and i not in suspects) for batch in batches]
         batches = [(index,) for index in suspects] + [batch for batch in rest if batch]
@@ -124,11 +134,6 @@ def _rounds(
             return
     for index in sorted(unfinished):
         yield index, EnvironmentProblem("The task was given up", "too many workers died in one run", MEMORY_HINT)
-
-
-def _worker_died(failure: spark_failures.StageFailure) -> EnvironmentProblem:
-    where = f" on {failure.host}" if failure.host else ""
-    return EnvironmentProblem(f"The Python worker of a task died{where}", failure.cause, MEMORY_HINT)
 
 
 class _Job:
@@ -185,7 +190,7 @@ class _Job:
         self._queue.put(ended)
 
     def _check_executors(self) -> None:
-        """Give up when a cluster had no executor at all for as long as a start may take: Spark itself would wait on."""
+        """Give up if a cluster had no executor for as long as a start may take; Spark itself would wait."""
         now = time.monotonic()
         if self._session.is_local or now < self._next_look:
             return
@@ -250,3 +255,62 @@ def make_batches(weights: Sequence[int] | None, count: int, parallelism: int) ->
         batches[-1].append(index)
         filled += costs[index]
     return sorted(map(tuple, batches), key=lambda batch: (-sum(costs[index] for index in batch), batch))
+
+
+def run_isolated(task_and_limits: tuple[Task, Limits]) -> Any:
+    """Run a task in a process beside Spark's worker, and return its result, an AcidctlError or a Crash.
+
+    A damaged file cannot end that worker: its death would fail all tasks of the same batch, and Spark would run them
+    again on other executors before it gives up.
+    """
+    task, limits = task_and_limits
+    pool = _pool(limits)
+    key = object()  # a task that was cancelled may still be in the pool
+    pool.submit(key, task)
+    while True:
+        for ended, result in pool.results():
+            if ended is key:
+                return result
+
+
+@functools.lru_cache(maxsize=1)
+def _pool(limits: Limits) -> Pool:
+    """Return one process beside each of Spark's workers, for as long as Spark keeps that."""
+    return Pool(1, limits)
+
+
+@dataclass(slots=True)
+class SparkRunner:
+    """A :class:`~acidctl.base.worker_pool.Runner` that turns its queue into one Spark job after another.
+
+    Attributes:
+        open_session: returns the session; called once, with the stores of the tasks in the queue.
+        limits: the limits of the processes that run the tasks.
+    """
+
+    open_session: Callable[[Iterable[FileSystemSpec]], Session]
+    limits: Limits
+    on_notice: Callable[[str], None] | None = None
+    ahead: int = field(default=_ROUND, init=False)
+    _queue: deque[tuple[Any, Any]] = field(default_factory=deque)
+    _session: Session | None = field(default=None, init=False)
+
+    def submit(self, key: Any, task: Task) -> None:
+        """Queue a task for the next job; `key` comes back with its result."""
+        self._queue.append((key, task))
+
+    def results(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (key, result, AcidctlError or Crash) of everything in the queue, as it comes.
+
+        EnvironmentProblem if Spark cannot be started or reached, or it died.
+        """
+        if not self._queue:
+            return
+        if self._session is None:
+            self._session = self.open_session([task.storage for _, task in self._queue])
+        batch = [self._queue.popleft() for _ in range(min(_ROUND, len(self._queue)))]
+        # With what opens the store on a machine where nobody logged in.
+        tasks = [(replace(task, storage=delegated(task.storage)), self.limits) for _, task in batch]
+        weights = [task.weight for _, task in batch]
+        for index, result in run_tasks(tasks, run_isolated, self._session, weights, on_notice=self.on_notice):
+            yield batch[index][0], result

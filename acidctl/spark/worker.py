@@ -23,7 +23,7 @@ from acidctl.base.errors import AcidctlError, EnvironmentProblem, MemoryProblem
 # Import name and name on PyPI of what the tasks need.
 PACKAGES = (
     ("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google.protobuf", "protobuf"), ("fsspec", "fsspec"),
-    ("isal", "isal"), ("stamina", "stamina"),
+    ("isal", "isal"),
 )  # fmt: skip
 # What they need for some stores, or for `--verify full`.
 FOR_SOME = ("hdfs", "hdfs-native", "s3fs", "pyorc")
@@ -67,12 +67,13 @@ def executor_facts(seconds: float) -> ExecutorFacts:
         platform.python_version(),
         sys.executable,
         __file__.partition("acidctl/spark/")[0],
-        tuple(_versions([*(distribution for _, distribution in PACKAGES), *FOR_SOME])),
+        tuple(versions_of([*(distribution for _, distribution in PACKAGES), *FOR_SOME])),
         tuple(problems),
     )
 
 
-def _versions(distributions: Iterable[str]) -> Iterator[tuple[str, str]]:
+def versions_of(distributions: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the version of each of these packages that is installed."""
     from importlib import metadata  # noqa: PLC0415 - it takes as long as all the rest of this module
 
     for distribution in distributions:
@@ -83,7 +84,7 @@ def _versions(distributions: Iterable[str]) -> Iterator[tuple[str, str]]:
 class ResultMail:
     """Carries results, as PySpark's accumulator: lists on the executors, put into a queue in the driver.
 
-    No subclass of PySpark's ``AccumulatorParam``, which would load PySpark.
+    It is not a subclass of PySpark's ``AccumulatorParam``, which would load PySpark.
     """
 
     def zero(self, _: Any) -> list[Any]:
@@ -137,7 +138,7 @@ def run_one(function: bytes, task: bytes) -> bytes:
 
 
 def as_acidctl_error(error: BaseException) -> AcidctlError:
-    """`error` itself when it is one of ours and survives pickling, else one of ours that says the same."""
+    """Return the error itself if it is an AcidctlError that survives pickling, else an AcidctlError with its text."""
     if isinstance(error, AcidctlError):
         try:
             pickle.loads(pickle.dumps(error))
@@ -148,33 +149,23 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
         package = error.name.split(".", maxsplit=1)[0]
         return missing_packages([package], socket.gethostname(), sys.executable, str(error))
     if isinstance(error, MemoryError):
-        return MemoryProblem(
-            f"A task ran out of memory on {socket.gethostname()}",
-            str(error),
-            "Run fewer tasks at once (--master local[1], or fewer executor cores), or give executors more memory",
-        )
-    return AcidctlError(
-        f"A task failed with {type(error).__name__}", str(error), "Run again with --debug, and report it"
-    )
+        hint = "Run fewer tasks at once (--master local[1], or fewer executor cores), or give executors more memory"
+        return MemoryProblem(f"A task ran out of memory on {socket.gethostname()}", str(error), hint)
+    hint = "Run again with --debug, and report it"
+    return AcidctlError(f"A task failed with {type(error).__name__}", str(error), hint)
 
 
 def missing_packages(distributions: Sequence[str], host: str, executable: str, why: str) -> EnvironmentProblem:
     """Return the error for packages that the executors' Python misses."""
-    names = ", ".join(distributions)
+    what = f"The Python of the executor on {host} ({executable}) cannot import {', '.join(distributions)}"
     install = f"{executable} -m pip install {' '.join(distributions)}"
-    return EnvironmentProblem(
-        f"The Python of the executor on {host} ({executable}) cannot import {names}",
-        why,
-        f"Install {'it' if len(distributions) == 1 else 'them'} there: {install}; or name another Python with "
-        "PYSPARK_PYTHON",
-    )
+    return EnvironmentProblem(what, why, f"Install there: {install}; or name another Python with PYSPARK_PYTHON")
 
 
 def split_pickled(tasks: Sequence[Any], indexes: Sequence[int]) -> bytes:
     """Return one batch for :class:`BatchRunner`: every task is pickled by itself, so that a bad one spoils no other.
 
-    Raises:
-        TypeError: a task cannot be pickled.
+    TypeError if a task cannot be pickled.
     """
     pairs = []
     for index in indexes:

@@ -80,13 +80,8 @@ class FsspecFileSystem(RemoteStore):
         entry = self.stat(path)
         if entry.is_dir:
             raise os_errors.is_a_directory("read", self.display(path))
-        if isinstance(self._fs, AsyncFileSystem):
-            return cast(
-                BinaryIO,
-                RangedReader(lambda start, end: self._fetch(path, start, end), entry.size, self.display(path)),
-            )
-        with self._mapped("read", path):
-            return cast(BinaryIO, self._fs.open(self._inner(path), "rb"))
+        reader = RangedReader(lambda start, end: self._fetch(path, start, end), entry.size, self.display(path))
+        return cast(BinaryIO, reader)
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
         if offset >= 0 and length:  # the common case needs no request for the size first
@@ -111,10 +106,8 @@ class FsspecFileSystem(RemoteStore):
 
     def create_exclusive(self, path: str, data: bytes) -> None:
         if self._protocol not in _EXCLUSIVE_CREATE:
-            raise StorageError(
-                f"cannot create {printable(self.display(path))} exclusively",
-                f"{self._protocol}:// has no create that only one of several writers wins",
-            )
+            why = f"{self._protocol}:// has no create that only one of several writers wins"
+            raise StorageError(f"cannot create {printable(self.display(path))} exclusively", why)
         self._create(path, data)
         self._await(path)
         require_content(self, path, data)
@@ -216,11 +209,9 @@ class FsspecFileSystem(RemoteStore):
                     if info["name"].endswith("/"):
                         self._fs.call_s3("delete_object", Bucket=self._root, Key=info["name"][len(self._root) + 1 :])
         if self.exists(path):
-            raise StorageError(
-                f"cannot remove {printable(self.display(path))}",
-                "something is still there after everything listed was removed",
-                "something writes into it, or the store keeps directory markers: look with the store's own tool",
-            )
+            why = "something is still there after everything listed was removed"
+            hint = "something writes into it, or the store keeps directory markers: look with the store's own tool"
+            raise StorageError(f"cannot remove {printable(self.display(path))}", why, hint)
 
     def _is_prefix(self, path: str) -> bool:
         """Return whether something lies below the path of an object, which is then a directory, too."""
@@ -233,10 +224,9 @@ class FsspecFileSystem(RemoteStore):
     def _remove_marker(self, path: str, entry: Entry) -> None:
         """Remove the empty object that marks a directory; an object with content is somebody's file."""
         if entry.size:
+            hint = "look with the store's own tool which of them is meant, and move the other away"
             raise StorageError(
-                f"cannot remove {printable(self.display(path))}",
-                "a file and a directory have this name",
-                "look with the store's own tool which of them is meant, and move the other away",
+                f"cannot remove {printable(self.display(path))}", "a file and a directory have this name", hint
             )
         with self._mapped("remove", path):
             self._fs.rm_file(self._inner(path))
@@ -389,9 +379,8 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
         hint = f"pip install {package}" if package else str(known_implementations.get(protocol, {}).get("err", ""))
         raise EnvironmentProblem(f"cannot open {url}", f"its Python package is missing: {error}", hint) from error
     except ValueError as error:
-        raise UsageProblem(
-            f"cannot open {url}", f"unknown scheme {protocol}://", "use a path, webhdfs:// or s3://"
-        ) from error
+        hint = "use a path, webhdfs:// or s3://"
+        raise UsageProblem(f"cannot open {url}", f"unknown scheme {protocol}://", hint) from error
     # A cached listing would show entries that a compaction has since removed.
     given = _nested(_with_retries(spec) if protocol == "s3" else spec.options)
     options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **given}

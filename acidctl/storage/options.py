@@ -1,4 +1,4 @@
-"""Options of stores; apart from the registry, because every `--help` needs them and no store."""
+"""Hold the options of stores; apart from the registry, because every `--help` needs them and no store."""
 
 from __future__ import annotations
 

@@ -26,9 +26,7 @@ _TWO_DISKS: _Row = (StorageError, "source and target are on different file syste
 _BUSY: _Row = (StorageError, "the device or a mount point is busy", "find out what uses it and try again")
 
 _MOST = 4096
-_ENDS = 60
-"""Characters of either end of a name that is too long that are shown."""
-
+_ENDS = 60  # characters of either end of a name that is too long that are shown
 _BY_ERRNO: dict[int, _Row] = {
     errno.ENOENT: _NOT_FOUND,
     errno.ENOTDIR: _NOT_DIRECTORY,
@@ -62,7 +60,9 @@ def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:
     if row is None:
         row = next((row for cls, row in _BY_CLASS if isinstance(error, cls)), None)
     is_too_long = row is _TOO_LONG
-    what = f"cannot {doing} {printable(_short(shown) if is_too_long or len(shown) > _MOST else shown)}"
+    # Such a name would also fill the screen.
+    is_cut = len(shown) > 2 * _ENDS and (is_too_long or len(shown) > _MOST)
+    what = f"cannot {doing} {printable(f'{shown[:_ENDS]}...{shown[-_ENDS:]}' if is_cut else shown)}"
     if row is None:
         return StorageError(what, printable(error.strerror or str(error) or type(error).__name__), "try again")
     kind, why, hint = row
@@ -73,11 +73,6 @@ def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:
     return kind(what, why, hint)
 
 
-def _short(name: str) -> str:
-    """Shorten a name that is too long for a file system, and would also fill the screen."""
-    return name if len(name) <= 2 * _ENDS else f"{name[:_ENDS]}...{name[-_ENDS:]}"
-
-
 @contextmanager
 def mapped(doing: str, shown: str) -> Iterator[None]:
     """Map the operating system's errors of the block to acidctl's."""
@@ -86,9 +81,8 @@ def mapped(doing: str, shown: str) -> Iterator[None]:
     except OSError as error:
         raise from_os_error(error, doing, shown) from error
     except ValueError as error:  # a NUL byte, or text that is not a file name at all
-        raise NotFoundError(
-            f"cannot {doing} {printable(shown)}", f"no file can have this name ({error})", _NOT_FOUND[2]
-        ) from error
+        why = f"no file can have this name ({error})"
+        raise NotFoundError(f"cannot {doing} {printable(shown)}", why, _NOT_FOUND[2]) from error
 
 
 def already_exists(doing: str, shown: str) -> ConflictError:
@@ -113,20 +107,14 @@ def is_a_directory(doing: str, shown: str) -> NotFoundError:
 
 def cannot_rename(shown: str, scheme: str) -> StorageError:
     """Return the error for a store without renames."""
-    return StorageError(
-        f"cannot rename {printable(shown)}",
-        f"{scheme} has no rename that is one step and never replaces",
-        "copy the table to HDFS or a disk, work there, and copy it back",
-    )
+    why, hint = f"{scheme} has no rename that is one step and never replaces", "copy the table to HDFS or a disk first"
+    return StorageError(f"cannot rename {printable(shown)}", why, hint)
 
 
 def cannot_copy(shown: str) -> StorageError:
     """Return the error for a store without copies that appear in one step."""
-    return StorageError(
-        f"cannot copy {printable(shown)}",
-        "this store has no copy of a file that appears in one step",
-        "copy it with the store's own tool",
-    )
+    why = "this store has no copy of a file that appears in one step"
+    return StorageError(f"cannot copy {printable(shown)}", why, "copy it with the store's own tool")
 
 
 def root_is_kept(shown: str) -> RefusedError:

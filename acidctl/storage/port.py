@@ -1,4 +1,4 @@
-"""The port to files wherever they are: the operations of every file system.
+"""Define the port to files wherever they are: the operations of every file system.
 
 All paths are absolute inside their file system, ``/``-separated, without scheme and without a trailing ``/``, as
 :func:`acidctl.storage.registry.open_location` returns them or as :func:`join` makes them.  They are names, not URLs,

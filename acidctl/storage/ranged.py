@@ -18,9 +18,7 @@ READ_AHEAD = 1 << 20
 _LOCAL_PIECE = 256 << 10
 """Memory of this size is reused; larger pieces are fresh pages each time, which is up to five times as slow."""
 
-_REMOTE_PIECE = 8 << 20
-"""Pieces are large, since each is a request."""
-
+_REMOTE_PIECE = 8 << 20  # pieces are large, since each is a request
 MOST_METADATA = 1 << 20
 """The most bytes of a metadata file: ``_metadata_acid`` has 48, ``_orc_acid_version`` one."""
 
@@ -115,9 +113,6 @@ class RangedReader(io.BufferedIOBase):
         head = self._window[start - self._window_start : end - self._window_start]
         return head if end <= window_end else head + self._fill(window_end, end)
 
-    def read1(self, size: int = -1, /) -> bytes:
-        return self.read(size)
-
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
@@ -128,11 +123,9 @@ class RangedReader(io.BufferedIOBase):
         ahead = min(self._size, max(end, start + self._read_ahead))
         data = self._fetch(start, ahead)
         if len(data) != ahead - start:
-            raise StorageError(
-                f"cannot read {self.name}",
-                f"asked for {ahead - start} bytes at offset {start}, got {len(data)}",
-                "the file was replaced or cut while it was read, or the connection broke: try again",
-            )
+            why = f"asked for {ahead - start} bytes at offset {start}, got {len(data)}"
+            hint = "the file was replaced or cut while it was read, or the connection broke: try again"
+            raise StorageError(f"cannot read {self.name}", why, hint)
         if end - start < self._read_ahead:  # a big read is not read twice: keeping it would only hold memory
             self._window, self._window_start = data, start
         return data[: end - start]
@@ -155,9 +148,6 @@ def read_small(fs: FileSystem, path: str, most: int, size: int | None = None) ->
     """
     data = b"" if size is not None and size > most else fs.read_bytes(path, 0, most + 1 if size is None else size)
     if max(len(data), size or 0) > most:
-        raise BadDataError(
-            f"cannot use {fs.display(path)}",
-            f"it is a bomb, or larger than any file of its name is: {most:,} bytes",
-            "look at it, and at who wrote it; then move it away",
-        )
+        why = f"it is a bomb, or larger than any file of its name is: {most:,} bytes"
+        raise BadDataError(f"cannot use {fs.display(path)}", why, "look at it, and at who wrote it; then move it away")
     return data

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.base.arguments import as_path
-from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
-from acidctl.base.nearest import asked, near_names
+from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.local.rooted_directory import RootedDirectory, held
 from acidctl.storage.options import ALIASES, DEFAULT_PORTS, StorageOptions
 from acidctl.storage.os_errors import mapped
-from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
+from acidctl.storage.port import FileSystem, FileSystemSpec
 
 if TYPE_CHECKING:
     from acidctl.storage.hdfs.cluster import HadoopConf
@@ -28,7 +26,6 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 _SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
 
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
-_MOST_PARENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +95,13 @@ def open_location(
     protocol, authority, path = parts
     if ":" in authority.rpartition("@")[0]:
         # Check this before any other message repeats the password.
-        raise UsageProblem(
-            f"a URL must not hold a password: {protocol}://***@{printable(authority.rpartition('@')[2])}",
-            "it would stand in messages, reports and lists of processes",
-            "give it as a storage option, best in the configuration",
-        )
+        what = f"a URL must not hold a password: {protocol}://***@{printable(authority.rpartition('@')[2])}"
+        why = "it would stand in messages, reports and lists of processes"
+        raise UsageProblem(what, why, "give it as a storage option, best in the configuration")
     if protocol == "file":
         if authority not in ("", "localhost"):
-            raise UsageProblem(
-                f"not a local path: {printable(url_or_path)}", "", f"write three slashes: file:///{authority}{path}"
-            )
+            hint = f"write three slashes: file:///{authority}{path}"
+            raise UsageProblem(f"not a local path: {printable(url_or_path)}", "", hint)
         return _local(_absolute(path or "/", own_links), own_links)
     if added := _added.get(protocol):
         spec, path = added.locate(authority, path, options or {})
@@ -202,37 +196,3 @@ def _behind_links(path: str) -> str:
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
     with mapped("find", path), held(RootedDirectory(here).open(here, os.O_PATH)) as descriptor:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
-
-
-@contextmanager
-def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
-    """Add similar names to the hint of a NotFoundError that the block raises, if nothing exists at `path`.
-
-    This costs one listing, of the nearest parent that exists. Object stores are not listed, as a prefix may hold
-    millions of objects.
-    """
-    try:
-        yield
-    except NotFoundError as error:
-        if near := _near(fs, path):
-            raise type(error)(error.what, error.why, near) from error
-        raise
-
-
-def _near(fs: FileSystem, path: str) -> str:
-    if not fs.can_rename:
-        return ""
-    try:
-        if fs.is_local:  # it may be confined to the path itself
-            fs, path = open_location(fs.display(path))
-        if fs.exists(path):
-            return ""
-        for _ in range(_MOST_PARENTS):
-            parent = parent_of(path)
-            if fs.exists(parent):
-                names = [entry.path for entry in fs.list_dir(parent).entries if entry.path != base_name(path)]
-                return asked([fs.display(join(parent, name)) for name in near_names(base_name(path), names)])
-            path = parent
-    except AcidctlError:
-        pass  # the error that brought us here says more
-    return ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -52,28 +54,13 @@ class RetryPolicy:
 
         The call must change nothing, or may be done twice.
         """
-        try:
-            return question()
-        except PassingError as error:
-            if not self.retries:
-                raise
-            met: PassingError | None = error
-
-        def attempt() -> _Result:
-            nonlocal met
-            if met is not None:  # this stands for the first try above, which nearly always is the only one
-                error, met = met, None
-                raise error
-            return question()
-
-        import stamina  # noqa: PLC0415 - only once a try has failed
-
-        stamina.instrumentation.set_on_retry_hooks(())  # its own hooks would write into our output
-        caller = stamina.RetryingCaller(
-            attempts=self.retries + 1,
-            timeout=self.timeout,
-            wait_initial=_FIRST_WAIT,
-            wait_max=_LONGEST_WAIT,
-            wait_jitter=_JITTER,
-        )
-        return caller(PassingError, attempt)
+        latest, wait = time.monotonic() + self.timeout, _FIRST_WAIT
+        for _ in range(self.retries):
+            try:
+                return question()
+            except PassingError:
+                if time.monotonic() + wait >= latest:
+                    raise
+            time.sleep(wait + random.uniform(0, _JITTER))
+            wait = min(2 * wait, _LONGEST_WAIT)
+        return question()

@@ -4,50 +4,80 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import BadDataError, RefusedError
+from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.compaction.request import (
-    PORTION,
     CompactionRequest,
     Mode,
     Planned,
     PlanRefused,
     PlanResult,
-    Waiting,
     of_changed_tables,
     plan_location,
-    refused_before_work,
-    within_budget,
 )
-from acidctl.compaction.run import Compacted, Engine
+from acidctl.compaction.run import Compacted, Engine, refuse_before_work
 from acidctl.compaction.tasks import BucketTask, JoinTask, Task
 from acidctl.hive.compacting import compact_locations, is_under_hive
-from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
-from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.findings import Depth, Severity
 from acidctl.validation.model import Options as ValidateOptions
-from acidctl.validation.model import Place, Report
+from acidctl.validation.model import Place
 from acidctl.validation.run import validate
 from acidctl.verbs.compact_options import CompactOptions
-from acidctl.verbs.engine import TaskOptions, open_engine
+from acidctl.verbs.engine import RunEngine
 from acidctl.verbs.events import Events, Progress, Question
 from acidctl.verbs.policy import Policies, TablePolicy
 from acidctl.verbs.selection import Selection
 from acidctl.wording import duration, human_count
 
-_SHOWN = 3
+PORTION = 200
+"""The most plans in memory at the same time, with their listings; other plans are made again when they are due."""
 
+_NAMED = 3
 _TASKS_A_CORE, _AT_ONCE = 4, 50
 """In order of gain, enough is compacted together that no core waits, and no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueLocation:
+    """A location that waits for its compaction.
+
+    Attributes:
+        found: the location, without its listing, which would stay in memory.
+        weight: how many bytes the tasks read.
+        priority: locations with a higher priority come first.
+        planned: the plan; None if it will be made again.
+    """
+
+    found: TableLocation
+    location: str
+    input_bytes: int
+    tasks: int
+    weight: int
+    gain: float
+    queue: str
+    priority: int
+    planned: Planned | None
+
+    @classmethod
+    def of(cls, found: TableLocation, planned: Planned, priority: int, *, is_kept: bool) -> DueLocation:
+        """Return a location with its plan, which is kept or not."""
+        plan = planned.plan
+        tasks, weight = len(plan.tasks), sum(task.weight for task in plan.tasks)
+        figures = plan.input_bytes, tasks, weight, planned.gain, planned.queue, priority
+        return cls(found.reload(), planned.location, *figures, planned if is_kept else None)
+
+    @property
+    def rank(self) -> tuple[int, float, str]:
+        """Return a sort key: the highest priority first, then the highest gain."""
+        return -self.priority, -self.gain, self.location
 
 
 def compact(
@@ -59,91 +89,64 @@ def compact(
     policies: Policies | None = None,
     run_id: str = "",
 ) -> Iterator[Outcome]:
-    """Yield what becomes of every location; if nothing else is known, a yes says that everything is committed.
+    """Yield the outcome of every location; without a snapshot, a yes says that everything is committed.
 
     Args:
-        engine: where the tasks run, instead of the engine of the options.
-        policies: what is wanted of some tables. The locations are compacted in the order of priority and gain.
-        run_id: of the nightly run that this is a part of.
+        engine: runs the tasks, instead of the engine of the options.
+        policies: the policies of some tables. The locations are compacted in the order of priority and gain.
+        run_id: the id of the nightly run that this is a part of.
 
     Raises:
         RefusedError: nobody says which write ids are committed, a place may not be changed, or the answer was no.
     """
-    request = options.request(selection, events, run_id)
+    request = options.request(events, selection.table_type, selection.resolver.spec.age, run_id)
     options.tasks.check("--jobs", options.tasks.jobs)
     asks = not selection.resolver.decides
-    if asks:
-        selection = replace(selection, resolver=_assuming(selection.resolver, events))
-    if options.force and (assumption := selection.resolver.spec.assumption):
-        selection = replace(selection, resolver=selection.resolver.assuming(replace(assumption, force=True)))
-    until = Deadline() if options.deadline is None else Deadline(time.monotonic() + options.deadline)
-    selection.resolver.end_by(until)
-    # Whether something that is good for one table only was said of several is known when all locations were met.
-    is_held = (
-        asks or bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
-    )
-    with closing(_Run(selection.resolver, request, options, events, until, engine, policies)) as run:
-        waiting: list[Waiting] = []
-        for found in selection.changeable(events):
-            if until.is_over and not options.dry_run:
-                yield postponed(found.shown, TIME_IS_UP)
-                continue
-            answer = run.plan(found)
-            if isinstance(answer, Planned):
-                priority = run.policy(found).priority or 0
-                waiting.append(Waiting.of(found, answer, is_kept=len(waiting) < PORTION, priority=priority))
-            else:
-                yield answer
-            if len(waiting) == PORTION and not is_held:
-                yield from run.carry_out(waiting, is_last=False)
-                waiting = []
-        if policies or options.max_bytes is not None:
-            waiting.sort(key=lambda one: one.rank)
-        if options.max_bytes is not None:
-            waiting, left = within_budget(waiting, options.max_bytes)
-            for one in left:
-                yield postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.input_bytes))
-        if asks and not options.dry_run:
-            yield from run.shown(waiting)
-            waiting = run.left
-            if waiting:
-                events.confirm(_everything_is_committed(waiting))
-        yield from run.carry_out(waiting, is_last=True)
-
-
-def _assuming(resolver: SnapshotResolver, events: Events) -> SnapshotResolver:
-    if not events.can_ask:
+    if asks and not events.can_ask:
         raise RefusedError(
             "compact must be told which write ids are committed",
             "no list of Hive's was given, and nobody can be asked",
             "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give "
             "--snapshot, or --assume-committed 1h if all that is older is committed",
         )
-    return resolver.assuming(Assumption(0))
-
-
-def _everything_is_committed(waiting: Sequence[Waiting]) -> Any:
-    """Return the question whether everything on disk is committed."""
-    lines = ["No list of Hive's write ids was given, so everything on disk would count as committed:"]
-    for plan in [one.planned.plan for one in waiting if one.planned][:_SHOWN]:
-        newest = plan.snapshot.assumed and plan.snapshot.assumed.newest
-        ago = duration(max(0.0, time.time() - newest[1])) if newest else ""
-        when = f", the last of it written {ago} ago: {newest[0]}" if newest else ""
-        lines.append(f"  {plan.shown}: up to write id {max(0, plan.max_write_id)}{when}")
-    if len(waiting) > _SHOWN:
-        lines.append(f"  and {human_count(len(waiting) - _SHOWN, 'more location')}")
-    lines.append(
-        "Rows of an aborted transaction would become visible for ever, and those of an open one would be lost."
+    if asks:
+        selection = replace(selection, resolver=selection.resolver.assuming(Assumption(0)))
+    if options.force and (assumption := selection.resolver.spec.assumption):
+        selection = replace(selection, resolver=selection.resolver.assuming(replace(assumption, force=True)))
+    until = Deadline.after(options.deadline)
+    selection.resolver.end_by(until)
+    # Only after all locations are found is it known whether one list, or one type, was given for several tables.
+    is_held = (
+        asks or bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
     )
-    count = human_count(len(waiting), "location")
-    return Question(
-        f"{count} would be compacted",
-        f"Compact {count}?",
-        "nothing was compacted",
-        tuple(one.location for one in waiting),
-        before=tuple(lines),
-        instead="give --snapshot, or --assume-committed=AGE",
-    )
+    with closing(_Compactions(request, options, events, until, engine, policies)) as run:
+        due: list[DueLocation] = []
+        for found in selection.changeable(events):
+            if until.is_over and not options.dry_run:
+                yield postponed(found.shown, TIME_IS_UP)
+                continue
+            answer = run.plan(found)
+            if isinstance(answer, Planned):
+                due.append(DueLocation.of(found, answer, run.policy(found).priority or 0, is_kept=len(due) < PORTION))
+            else:
+                yield answer
+            if len(due) == PORTION and not is_held:
+                yield from run.carry_out(due, is_last=False)
+                due = []
+        if policies or options.max_bytes is not None:
+            due.sort(key=lambda location: location.rank)
+        if options.max_bytes is not None:
+            due, beyond = _within_budget(due, options.max_bytes)
+            yield from (
+                postponed(location.location, reason(Code.BUDGET_IS_USED, bytes=location.input_bytes))
+                for location in beyond
+            )
+        if asks and not options.dry_run:
+            yield from run.show(due)
+            due = run.shown
+            if due:
+                events.confirm(_everything_is_committed(due))
+        yield from run.carry_out(due, is_last=True)
 
 
 def postponed(location: str, why: Reason) -> Outcome:
@@ -151,175 +154,188 @@ def postponed(location: str, why: Reason) -> Outcome:
     return Outcome(location=location, result=Result.POSTPONED, reasons=(why,))
 
 
+def _within_budget(due: Iterable[DueLocation], budget: int) -> tuple[list[DueLocation], list[DueLocation]]:
+    """Split locations, in order, into those that fit a budget of input bytes and the rest."""
+    chosen: list[DueLocation] = []
+    beyond: list[DueLocation] = []
+    for location in due:
+        fits = location.input_bytes <= budget
+        budget -= location.input_bytes if fits else 0
+        (chosen if fits else beyond).append(location)
+    return chosen, beyond
+
+
+def _everything_is_committed(due: Sequence[DueLocation]) -> Question:
+    lines = ["No list of Hive's write ids was given, so everything on disk would count as committed:"]
+    for plan in [location.planned.plan for location in due if location.planned][:_NAMED]:
+        newest = plan.snapshot.assumed and plan.snapshot.assumed.newest
+        ago = duration(max(0.0, time.time() - newest[1])) if newest else ""
+        when = f", the last of it written {ago} ago: {newest[0]}" if newest else ""
+        lines.append(f"  {plan.shown}: up to write id {max(0, plan.max_write_id)}{when}")
+    if len(due) > _NAMED:
+        lines.append(f"  and {human_count(len(due) - _NAMED, 'more location')}")
+    lines.append(
+        "Rows of an aborted transaction would become visible for ever, and those of an open one would be lost."
+    )
+    count = human_count(len(due), "location")
+    return Question(
+        f"{count} would be compacted",
+        f"Compact {count}?",
+        "nothing was compacted",
+        tuple(location.location for location in due),
+        before=tuple(lines),
+        instead="give --snapshot, or --assume-committed=AGE",
+    )
+
+
 @dataclass(slots=True)
-class _Run:
+class _Compactions:
     """Plans and carries out, a few hundred locations at a time, so that no more listings are in memory.
 
     Attributes:
-        left: the locations that :meth:`shown` found to be still due.
+        shown: the locations that :meth:`show` found to be still due.
     """
 
-    resolver: SnapshotResolver
     request: CompactionRequest
     options: CompactOptions
     events: Events
     until: Deadline
-    engine: Engine | None
+    given_engine: Engine | None
     policies: Policies | None
-    left: list[Waiting] = field(default_factory=list)
+    shown: list[DueLocation] = field(default_factory=list)
     _is_checked: bool = False
-    _shown: ExitStack = field(default_factory=ExitStack)
-    _open: ExitStack = field(default_factory=ExitStack)
-    _running: Engine | None = None
-    _wanted: TaskOptions | None = None
-    _stores: frozenset[FileSystemSpec] = frozenset()
-    _paths: Sequence[str] = ()
+    _screen: ExitStack = field(default_factory=ExitStack)
+    _engine: RunEngine = field(init=False)
     _bar: _Bytes | None = None
 
+    def __post_init__(self) -> None:
+        self._engine = RunEngine(self.options.tasks, self.until, self.events, self.given_engine)
+
+    def close(self) -> None:
+        """End the engine."""
+        with self._screen:
+            self._engine.close()
+
     def policy(self, found: TableLocation) -> TablePolicy:
-        """Return what is wanted of the table of a location."""
+        """Return the policy of the table of a location."""
         return self.policies.of(found.location.table)[0] if self.policies else TablePolicy()
 
     def plan(self, found: TableLocation) -> PlanResult:
-        """Plan one location, and report what was seen there."""
-        answer = self._answer(found)
+        """Plan one location by its policy, and report what was seen there."""
+        request, policy = self.request, self.policy(found)
+        if policy.max_ratio is not None:
+            request = replace(request, thresholds=replace(request.thresholds, delta_ratio=policy.max_ratio))
+        if (least := policy.min_deltas) is not None:
+            thresholds = replace(request.thresholds, delta_count=least - 1)
+            request = replace(request, min_deltas=least, thresholds=thresholds)
+        answer: PlanResult = plan_location(found, request)
+        if isinstance(answer, Planned) and policy.kind not in (None, answer.plan.kind):
+            due, answer = answer, plan_location(found, replace(request, mode=Mode(policy.kind)))
+            if isinstance(answer, Planned):
+                answer = replace(answer, figures=due.figures, reasons=due.reasons, finished=due.finished)
         if answer.finished:
-            names = ", ".join(answer.finished)
-            self.events.note(f"{answer.location}: finished an interrupted compaction: {names}")
+            self.events.note(f"{answer.location}: finished an interrupted compaction: {', '.join(answer.finished)}")
         if answer.snapshot:
             self.events.saw(answer.snapshot)
         return answer
 
-    def _answer(self, found: TableLocation) -> PlanResult:
-        asked, policy = self.request, self.policy(found)
-        if policy.max_ratio is not None:
-            asked = replace(asked, thresholds=replace(asked.thresholds, delta_ratio=policy.max_ratio))
-        if (least := policy.min_deltas) is not None:
-            asked = replace(asked, min_deltas=least, thresholds=replace(asked.thresholds, delta_count=least - 1))
-        answer = plan_location(found, asked, is_table_checked=False)
-        if not isinstance(answer, Planned) or policy.kind in (None, answer.plan.kind):
-            return answer
-        other = plan_location(found, replace(asked, mode=Mode(policy.kind)), is_table_checked=False)
-        if isinstance(other, Planned):
-            return replace(other, figures=answer.figures, reasons=answer.reasons, finished=answer.finished)
-        return other
-
-    def shown(self, waiting: Sequence[Waiting]) -> Iterator[Outcome]:
-        """Yield all plans before any is carried out; :attr:`left` has the locations that still have one."""
-        self.left = []
-        for start in range(0, len(waiting), PORTION):
-            ready, others = self._ready(waiting[start : start + PORTION])
+    def show(self, due: Sequence[DueLocation]) -> Iterator[Outcome]:
+        """Yield all plans before any is carried out; :attr:`shown` has the locations that still have one."""
+        self.shown = []
+        for start in range(0, len(due), PORTION):
+            ready, others = self._ready(due[start : start + PORTION])
             yield from others
-            for one, planned in ready:
-                error = None
-                if self.request.changes_nothing and not is_under_hive(one.found, self.request):
-                    error = refused_before_work(planned, self.request)
-                if error:
+            for location, planned in ready:
+                try:
+                    if self.request.changes_nothing and not is_under_hive(location.found, self.request):
+                        refuse_before_work(planned.plan, self.request.offline)
+                except AcidctlError as error:
                     yield PlanRefused(location=planned.location, error=error)
                 else:
-                    self.left.append(one)
+                    self.shown.append(location)
                     yield planned
         self._is_checked = True
 
-    def carry_out(self, waiting: Sequence[Waiting], *, is_last: bool) -> Iterator[Outcome]:
-        """Carry out the plans, or only show them in a dry run; nothing that was staged stays of what is interrupted."""
+    def carry_out(self, due: Sequence[DueLocation], *, is_last: bool) -> Iterator[Outcome]:
+        """Carry out the plans, or only show them in a dry run; an interruption leaves nothing staged."""
         if self.request.changes_nothing:
-            yield from self.shown(waiting)
+            yield from self.show(due)
             return
         request = replace(self.request, min_deltas=0) if self.policies else self.request  # it is decided already
-        bar = self._begin(waiting, len(waiting) if is_last else PORTION) if waiting else None
-        while waiting and bar:
+        bar = self._begin(due, len(due) if is_last else PORTION) if due else None
+        while due and bar:
             if self.until.is_over and self.policies:
-                yield from (postponed(one.location, TIME_IS_UP) for one in waiting)
+                yield from (postponed(location.location, TIME_IS_UP) for location in due)
                 return
-            some = self._next(waiting) if self.policies else waiting[:PORTION]
-            waiting = waiting[len(some) :]
-            ready, others = self._ready(some)
+            batch = self._next(due) if self.policies else due[:PORTION]
+            due = due[len(batch) :]
+            ready, others = self._ready(batch)
             yield from others
-            bar.skip(sum(one.weight for one in some) - sum(one.weight for one, _ in ready))
+            bar.skip(sum(location.weight for location in batch) - sum(location.weight for location, _ in ready))
             if not ready:
                 continue
-            names = {planned.location: one.found.hive_name for one, planned in ready}
-            pairs = [(one.found.reload(), planned) for one, planned in ready]
-            with closing(compact_locations(pairs, request, self._engine(), bar.ended)) as outcomes:
+            names = {planned.location: location.found.hive_name for location, planned in ready}
+            plans = [(location.found.reload(), planned) for location, planned in ready]
+            with closing(compact_locations(plans, request, self._engine.get(bar.bytes), bar.ended)) as outcomes:
                 for outcome in outcomes:
-                    yield self._named(outcome, names)
+                    if not isinstance(outcome, Compacted):
+                        yield outcome
+                        continue
+                    for task in outcome.plan.tasks if outcome.error else ():
+                        bar.ended(task)  # no task of a location that somebody else holds has begun
+                    yield replace(outcome, hive_name=names.get(outcome.location, ""))
 
-    def _named(self, outcome: Outcome, names: dict[str, str]) -> Outcome:
-        if not isinstance(outcome, Compacted):
-            return outcome
-        if outcome.error and self._bar:
-            for task in outcome.plan.tasks:  # no task of a location that somebody else holds has begun
-                self._bar.ended(task)
-        return replace(outcome, hive_name=names.get(outcome.location, ""))
-
-    def _next(self, waiting: Sequence[Waiting]) -> Sequence[Waiting]:
-        """Return the next locations of a list in order, which are compacted together."""
-        cores, tasks = self._engine().cores, 0
-        for number, one in enumerate(waiting[:_AT_ONCE]):
-            if tasks >= cores * _TASKS_A_CORE:
-                return waiting[:number]
-            tasks += one.tasks
-        return waiting[:_AT_ONCE]
-
-    def _ready(self, some: Sequence[Waiting]) -> tuple[list[tuple[Waiting, Planned]], list[Outcome]]:
-        """Return the plans, made again if they were not kept; and the outcomes of locations that are not due now."""
-        ready: list[tuple[Waiting, Planned]] = []
-        others: list[Outcome] = []
-        for one in some:
-            answer = one.planned or self.plan(one.found.reload())
-            if isinstance(answer, Planned):
-                ready.append((one, answer))
-            else:
-                others.append(answer)
-        others += of_changed_tables([(one.found, planned) for one, planned in ready], self.resolver)
-        gone = {one.location for one in others}
-        ready = [(one, planned) for one, planned in ready if planned.location not in gone]
-        if self.options.writing.checks_inputs and not self._is_checked:
-            failed = list(_unsound([planned for _, planned in ready], self.options.tasks.jobs, self.events))
-            others += failed
-            gone = {one.location for one in failed}
-            ready = [(one, planned) for one, planned in ready if planned.location not in gone]
-        return ready, others
-
-    def _begin(self, waiting: Sequence[Waiting], coming: int) -> _Bytes:
+    def _begin(self, due: Sequence[DueLocation], coming: int) -> _Bytes:
         """Count the bytes of some locations as to be done, and decide which engine they need.
 
         Args:
             coming: how many outcomes follow at most.
         """
         if self._bar is None:
-            doing = f"compacting {human_count(sum(one.tasks for one in waiting), 'bucket')}"
-            shown = self.events.progress(doing, 0, is_bytes=True, coming=coming)
-            self._bar = _Bytes(self._shown.enter_context(shown))
-        self._bar.begin(sum(one.weight for one in waiting))
-        queues = [one.found.table_properties.queue for one in waiting]
-        stores = frozenset(one.found.fs.spec for one in waiting)
-        wanted = self.options.tasks.in_queue_of(queues)
-        if self._wanted != wanted or not stores <= self._stores:  # it needs a session of its own
-            self._running = None
-            self._open.close()
-            self._wanted, self._stores = wanted, stores
-            self._paths = [one.found.location.path for one in waiting]
+            doing = f"compacting {human_count(sum(location.tasks for location in due), 'bucket')}"
+            progress = self.events.progress(doing, 0, is_bytes=True, coming=coming)
+            self._bar = _Bytes(self._screen.enter_context(progress))
+        self._bar.begin(sum(location.weight for location in due))
+        self._engine.prepare(
+            [location.queue for location in due],
+            [location.found.fs.spec for location in due],
+            [location.found.location.path for location in due],
+        )
         return self._bar
 
-    def _engine(self) -> Engine:
-        """Return the engine, which is opened when it is needed first."""
-        if self.engine is not None:
-            return self.engine
-        if self._running is None:
-            assert self._wanted
-            on_bytes = self._bar.bytes if self._bar else None
-            opened = open_engine(
-                self._wanted, self.until, self.events, paths=self._paths, stores=self._stores, on_bytes=on_bytes
-            )
-            self._running = self._open.enter_context(opened)
-        return self._running
+    def _next(self, due: Sequence[DueLocation]) -> Sequence[DueLocation]:
+        """Return the next locations of a list in order, which are compacted together."""
+        cores, tasks = self._engine.get(self._bar.bytes if self._bar else None).cores, 0
+        for number, location in enumerate(due[:_AT_ONCE]):
+            if tasks >= cores * _TASKS_A_CORE:
+                return due[:number]
+            tasks += location.tasks
+        return due[:_AT_ONCE]
 
-    def close(self) -> None:
-        """End the engine."""
-        with self._shown:
-            self._open.close()
+    def _ready(self, due: Sequence[DueLocation]) -> tuple[list[tuple[DueLocation, Planned]], list[Outcome]]:
+        """Return the plans, made again if they were not kept; and the outcomes of locations that are not due now."""
+        ready: list[tuple[DueLocation, Planned]] = []
+        others: list[Outcome] = []
+        for location in due:
+            answer = location.planned or self.plan(location.found.reload())
+            if isinstance(answer, Planned):
+                ready.append((location, answer))
+            else:
+                others.append(answer)
+        if ready:
+            resolver = ready[0][0].found.resolver
+            others += of_changed_tables([(location.found, planned) for location, planned in ready], resolver)
+        ready = _without(ready, others)
+        if self.options.writing.checks_inputs and not self._is_checked:
+            others += _unsound([planned for _, planned in ready], self.options.tasks.jobs, self.events)
+        return _without(ready, others), others
+
+
+def _without(
+    ready: Sequence[tuple[DueLocation, Planned]], others: Iterable[Outcome]
+) -> list[tuple[DueLocation, Planned]]:
+    gone = {outcome.location for outcome in others}
+    return [(location, planned) for location, planned in ready if planned.location not in gone]
 
 
 class _Bytes:
@@ -356,23 +372,21 @@ class _Bytes:
 def _unsound(planned: Sequence[Planned], jobs: int | None, events: Events) -> Iterator[Outcome]:
     """Yield the failure of each location in which `acidctl validate --deep` finds an error.
 
+    A compaction would make the error permanent, or could not read the file.
+
     Args:
         jobs: processes that read; None for one per core.
     """
     options = ValidateOptions(Depth.DEEP, processes=jobs or len(os.sched_getaffinity(0)), now=time.time())
-    snapshots = [one.plan.snapshot for one in planned]
-    places = [Place(seen.fs, seen.path, seen.write_ids, seen.txns) for seen in snapshots]
+    snapshots = [answer.plan.snapshot for answer in planned]
+    places = [Place(snapshot.fs, snapshot.path, snapshot.write_ids, snapshot.txns) for snapshot in snapshots]
     with events.progress("checking parts", 0, coming=len(planned)) as bar:
-        for one, report in zip(planned, validate(places, options, bar.reach), strict=True):
-            if why := _against(report):
-                hint = f"see `acidctl validate --deep {one.location}`"
-                error = BadDataError(f"will not compact {one.location}", why, hint)
-                yield Outcome(location=one.location, result=Result.FAILED, error=error)
-
-
-def _against(report: Report) -> str:
-    """Return what a compaction would make permanent, or could not read; empty if there is nothing."""
-    found = [f"{one.rule} {one.path}: {one.message}" for one in report.findings if one.severity is Severity.ERROR]
-    found += [f"{one.path} could not be checked: {one.error.what}" for one in report.unchecked]
-    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return "; ".join(found[:_SHOWN]) + more
+        for answer, report in zip(planned, validate(places, options, bar.reach), strict=True):
+            errors = [f"{x.rule} {x.path}: {x.message}" for x in report.findings if x.severity is Severity.ERROR]
+            errors += [f"{x.path} could not be checked: {x.error.what}" for x in report.unchecked]
+            if errors:
+                more = f"; and {len(errors) - _NAMED} more" if len(errors) > _NAMED else ""
+                hint = f"see `acidctl validate --deep {answer.location}`"
+                why = "; ".join(errors[:_NAMED]) + more
+                error = BadDataError(f"will not compact {answer.location}", why, hint)
+                yield Outcome(location=answer.location, result=Result.FAILED, error=error)

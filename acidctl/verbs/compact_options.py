@@ -1,4 +1,4 @@
-"""The options of compactions: which one, when, where it runs, and how results are written."""
+"""The options of compactions: their type, where they run, and how results are written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from acidctl.verbs.options import Kind, LockOptions, Options, group, option
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from acidctl.acid.listing import TableType
     from acidctl.acid.triggers import Thresholds
     from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.request import CompactionRequest, Mode
     from acidctl.verbs.events import Events
-    from acidctl.verbs.selection import Selection
 
 _MODES = ("major", "minor", "rebalance", "auto")
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
@@ -25,7 +25,7 @@ _DECIDING = ("compactorthreshold.", "hive.compactor.")
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions(Options):
-    """How results are written and proven."""
+    """The options by which results are written and proven."""
 
     reader: str | None = option(
         None,
@@ -55,7 +55,7 @@ class WriteOptions(Options):
 
     @property
     def checks_inputs(self) -> bool:
-        """Whether all rows are validated before they are merged."""
+        """Return whether all rows are validated before they are merged."""
         return self.verify == "inputs"
 
     def writing(self, *, apply_all_deletes: bool = False) -> Writing:
@@ -66,7 +66,7 @@ class WriteOptions(Options):
         """
         from acidctl.acid.compaction_kind import Hive
         from acidctl.compaction.output_settings import Writing
-        from acidctl.compaction.proof.verify import Verify
+        from acidctl.compaction.proof.checksum import Verify
         from acidctl.orc.write.writer_settings import WriterSettings
 
         overrides = _orc_settings(self.properties)
@@ -117,7 +117,7 @@ def _orc_settings(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModeOptions(Options):
-    """Which compaction."""
+    """The options that choose the type of compaction."""
 
     major: bool = option(False, "--major", typed=True, help="Merge base and deltas into a new base, deletes applied.")
     minor: bool = option(False, "--minor", typed=True, help="Merge deltas into one delta and one delete delta.")
@@ -147,10 +147,10 @@ class ModeOptions(Options):
 
     @property
     def mode(self) -> Mode:
-        """The compaction that is asked for.
+        """Return the chosen type of compaction.
 
         Raises:
-            UsageProblem: none or several are.
+            UsageProblem: none is chosen, or several are.
         """
         from acidctl.compaction.request import Mode
 
@@ -193,7 +193,7 @@ class RunOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class CompactOptions(RunOptions, ModeOptions):
-    """Which compaction, when, and how."""
+    """The options of `acidctl compact`."""
 
     visibility_txn: int | None = option(
         None,
@@ -223,7 +223,7 @@ class CompactOptions(RunOptions, ModeOptions):
 
     @property
     def _deciding(self) -> dict[str, str]:
-        """The properties by which --auto decides.
+        """Return the properties by which --auto decides.
 
         Raises:
             UsageProblem: a property decides nothing, or nothing is to be decided.
@@ -241,7 +241,7 @@ class CompactOptions(RunOptions, ModeOptions):
 
     @property
     def thresholds(self) -> Thresholds:
-        """The thresholds by which --auto decides.
+        """Return the thresholds by which --auto decides.
 
         Raises:
             UsageProblem: a property decides nothing.
@@ -253,8 +253,15 @@ class CompactOptions(RunOptions, ModeOptions):
             limits = replace(limits, delta_count=self.min_deltas - 1)
         return limits
 
-    def request(self, selection: Selection, events: Events, run_id: str = "") -> CompactionRequest:
-        """Return what is asked of every location."""
+    def request(
+        self, events: Events, table_type: TableType | None = None, age: float = 0.0, run_id: str = ""
+    ) -> CompactionRequest:
+        """Return the request for every location.
+
+        Args:
+            table_type: the type that the user gave for the table.
+            age: seconds above which directories count as committed; 0 if no age decides.
+        """
         from acidctl.acid.triggers import is_auto_off
         from acidctl.compaction.request import CompactionRequest
 
@@ -264,14 +271,14 @@ class CompactOptions(RunOptions, ModeOptions):
             is_auto_off(self._deciding),
             self.min_deltas or 0,
             self.visibility_txn or 0,
-            selection.table_type,
+            table_type,
             self.force,
             self.offline,
             self.dry_run,
             take_over=self.take_over,
             wait=self.wait or 0.0,
             writing=self.writing.writing(apply_all_deletes=self.apply_all_deletes),
-            locking=self.locks.locking(events.warn, selection.resolver.spec.age),
+            locking=self.locks.locking(events.warn, age),
             buckets=self.buckets or 0,
             order_by=self.order_by or "",
             night=run_id,

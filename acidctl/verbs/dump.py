@@ -18,7 +18,6 @@ from acidctl.rows.read.bucket_numbers import decode_all
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.port import FileSystem
-from acidctl.storage.registry import naming_near
 
 _KINDS = dict(zip(ID_COLUMNS, ("int", "bigint", "int", "bigint", "bigint"), strict=True))
 _DECODED = {"operationName": "string", "bucketId": "int", "statementId": "int"}
@@ -36,8 +35,7 @@ def files_below(fs: FileSystem, path: str, on_error: OnError, on_empty: Callable
     Raises:
         UsageProblem: the path holds several tables.
     """
-    with naming_near(fs, path):
-        is_dir = fs.stat(path).is_dir
+    is_dir = fs.stat(path).is_dir
     locations = [location for location, _ in walk_locations(fs, path)] if is_dir else []
     tables = sorted({location.table for location in locations})
     if len(tables) > 1:

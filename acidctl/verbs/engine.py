@@ -1,9 +1,9 @@
-"""Where the tasks of a compaction run: on Spark, or in processes of this machine."""
+"""The engines that run the tasks of compactions: Spark, or processes of this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -23,7 +23,7 @@ _QUEUE = "spark.yarn.queue"
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions(Options):
-    """Which engine, and what Spark is asked for."""
+    """The options that choose the engine and set up Spark."""
 
     engine: str = option(
         "spark",
@@ -41,14 +41,15 @@ class EngineOptions(Options):
 
     @property
     def is_local(self) -> bool:
-        """Whether tasks run without Java."""
+        """Return whether tasks run without Java."""
         return self.engine == "local"
 
     def check(self, local_option: str = "", given: object = None) -> None:
         """Refuse options of the other engine, and those that Spark would ignore.
 
         Args:
-            local_option: the one that says how many processes the local engine has.
+            local_option: the option for the number of local processes.
+            given: its value.
 
         Raises:
             UsageProblem: there is such an option.
@@ -68,10 +69,10 @@ class EngineOptions(Options):
             master_addresses(self.master)  # an address that cannot be used is refused before anything is looked at
 
     def in_queue_of(self, queues: Collection[str]) -> Self:
-        """Return these options with the queue of YARN that all tables name for their compactions, unless one was given.
+        """Return these options with the YARN queue that all tables name for their compactions, unless one was given.
 
         Args:
-            queues: of each table; empty for one that names none.
+            queues: the queue of each table; an empty text for a table that names none.
         """
         is_open = not self.is_local and _QUEUE not in dict(self.conf) and (self.master or "").startswith("yarn")
         (queue, *others) = {*queues} or {""}
@@ -81,8 +82,8 @@ class EngineOptions(Options):
         """Return the session to start.
 
         Args:
-            name: of the application, unless --conf has one.
-            stores: what tasks read and write.
+            name: the name of the application, unless --conf has one.
+            stores: the stores that tasks read and write.
         """
         from acidctl.spark.driver.session_plan import SparkOptions
 
@@ -91,7 +92,7 @@ class EngineOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions(EngineOptions):
-    """The engine, and how many processes it has."""
+    """The engine and its number of processes."""
 
     jobs: int | None = option(
         None, "--jobs", kind=Kind.COUNT, help="Processes of --engine local; by default one per core."
@@ -111,10 +112,10 @@ def open_engine(
     """Open the engine for compactions of some locations.
 
     Args:
-        until: when tasks that still run are ended.
-        paths: of the locations, for the name of Spark's application.
-        stores: of the locations.
-        on_bytes: called for each task of the local engine with how many more bytes of its input are done.
+        until: when running tasks are ended.
+        paths: the paths of the locations, for the name of Spark's application.
+        stores: the stores of the locations.
+        on_bytes: called by the local engine with a task and the number of bytes of its input that were just done.
     """
     if options.is_local:
         from acidctl.compaction.local_engine import LocalEngine
@@ -125,3 +126,43 @@ def open_engine(
 
     with spark_engine(options.spark(application_name(paths), stores), until, events.note) as engine:
         yield engine
+
+
+class RunEngine:
+    """The engine of a run, opened when it is needed first, and anew for locations with another queue or store.
+
+    Args:
+        given: the engine that a caller of Python gives, instead of that of the options.
+    """
+
+    def __init__(self, options: TaskOptions, until: Deadline, events: Events, given: Engine | None) -> None:
+        self._options, self._until, self._events, self._given = options, until, events, given
+        self._wanted: TaskOptions | None = None
+        self._stores: frozenset[FileSystemSpec] = frozenset()
+        self._paths: Sequence[str] = ()
+        self._open = ExitStack()
+        self._engine: Engine | None = None
+
+    def prepare(self, queues: Collection[str], stores: Iterable[FileSystemSpec], paths: Sequence[str]) -> None:
+        """Say for which locations the engine is needed next: their YARN queues, stores and paths."""
+        wanted, needed = self._options.in_queue_of(queues), frozenset(stores)
+        if self._wanted != wanted or not needed <= self._stores:  # it needs a session of its own
+            self.close()
+            self._wanted, self._stores, self._paths = wanted, needed, paths
+
+    def get(self, on_bytes: OnBytes | None) -> Engine:
+        """Return the open engine."""
+        if self._given is not None:
+            return self._given
+        if self._engine is None:
+            assert self._wanted  # it is prepared
+            opened = open_engine(
+                self._wanted, self._until, self._events, paths=self._paths, stores=self._stores, on_bytes=on_bytes
+            )
+            self._engine = self._open.enter_context(opened)
+        return self._engine
+
+    def close(self) -> None:
+        """End the engine."""
+        self._engine = None
+        self._open.close()

@@ -1,4 +1,4 @@
-"""What a verb says while it works: the command line shows it, services log it, Python is silent."""
+"""The events of a verb at work: the command line shows them, services log them, Python ignores them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a user is asked before anything is changed.
+    """A question to the user before anything is changed.
 
     Attributes:
-        what: would be done, for who cannot be asked: ``3 entries (1.2 MiB) would be removed``.
+        what: the work, for messages if nobody can be asked: ``3 entries (1.2 MiB) would be removed``.
         text: the question itself.
         undone: what is true after a no: ``nothing was removed``.
-        locations: which it concerns.
-        is_for_good: it cannot be undone.
+        locations: the locations that it concerns.
+        is_for_good: the work cannot be undone.
         before: lines that are shown first.
-        instead: what can be given so that nobody has to be asked; by default ``--yes``.
+        instead: the option with which nothing is asked; by default ``--yes``.
     """
 
     what: str
@@ -40,7 +40,7 @@ class Question:
 
 
 class Progress(Protocol):
-    """Counts steps or bytes that are done; any thread may call it."""
+    """Counts the steps or bytes that are done; any thread may call it."""
 
     def advance(self, count: int = 1) -> None:
         """Count more as done."""
@@ -72,12 +72,12 @@ class Events:
     """Receives what happens besides outcomes. This one is silent: calling a function in Python is consent.
 
     Attributes:
-        coverage: counts the locations at each named place, and what was not looked at.
+        coverage: counts the locations at each named place and the directories that were skipped.
         errors: failures that belong to no outcome, each with its location.
-        unknown: locations that are left alone, since they are not known to be transactional.
-        looked: how many locations later runs should find at the same places, once the walk has ended.
-        can_ask: somebody answers what :meth:`confirm` asks.
-        shows_plans: what a verb would do is wanted before it is done.
+        unknown: locations that are left alone because they are not known to be transactional.
+        looked: the number of locations that later runs should find at the same places; set when the walk has ended.
+        can_ask: somebody can answer :meth:`confirm`.
+        shows_plans: plans are shown before they are carried out.
     """
 
     can_ask = False
@@ -91,26 +91,26 @@ class Events:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing failed so far."""
+        """Return whether nothing has failed so far."""
         return not self.errors
 
     def failed(self, location: str, error: AcidctlError) -> None:
-        """Take the error of a directory that cannot be listed, or of a location that is passed over.
+        """Take the error of a directory that cannot be listed, or of a location that is skipped.
 
         Args:
-            location: empty for a directory above locations.
+            location: the path; empty for a directory above locations.
         """
         self.errors.append((location, error))
 
     def skipped(self, found: TableLocation, evidence: Evidence) -> None:  # noqa: ARG002 - others show it
-        """Take a location that is left alone, since it is not known to be transactional."""
+        """Take a location that is left alone because it is not known to be transactional."""
         self.unknown.append(found.shown)
 
     def looked_through(self, on_record: Callable[[str], int | None] = lambda _: None) -> Looked:
         """End the walk of all named places, and report a failure if too little was found.
 
         Args:
-            on_record: gives how many locations the last run found at the same places.
+            on_record: returns the number of locations that the last run found at the same places.
 
         Returns:
             The number that later runs should find there.
@@ -147,10 +147,10 @@ class Events:
         is_bytes: bool = False,  # noqa: ARG002
         coming: int | None = None,  # noqa: ARG002
     ) -> Iterator[Progress]:
-        """Show how far the work within the block is.
+        """Show the progress of the work within the block.
 
         Args:
-            total: steps, or bytes.
-            coming: how many outcomes follow at most; without it as many as there are steps.
+            total: the number of steps, or of bytes.
+            coming: the most outcomes that follow; default: as many as there are steps.
         """
         yield Uncounted()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acidctl.base.errors import AcidctlError, NotFoundError
+from acidctl.cleaning.apply import bring_back, delete
 from acidctl.cleaning.outcomes import InTrash, in_trash
-from acidctl.cleaning.request import bring_back, delete
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking

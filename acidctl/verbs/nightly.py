@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from acidctl.base.errors import AcidctlError, RefusedError
-from acidctl.outcome import Outcome, Result
-from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.base.deadline import DailyWindow, Deadline
+from acidctl.base.errors import AcidctlError, ConflictError, RefusedError, StorageError
+from acidctl.compaction.run import Engine
+from acidctl.location.change.own_files import new_run_id, open_folder, replace_file
+from acidctl.location.change.owner import Owner
+from acidctl.location.coverage import Looked
+from acidctl.location.table_location import TableLocation
+from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.storage.local.rooted_directory import held
+from acidctl.storage.os_errors import mapped
+from acidctl.verbs.clean import clean
+from acidctl.verbs.compact import compact, postponed
 from acidctl.verbs.compact_options import CompactOptions, RunOptions
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.options import Kind, TrashOptions, WorkOptions, option
-from acidctl.verbs.policy import Policies, TablePolicy
-from acidctl.verbs.purge import PurgeOptions, purge
-
-if TYPE_CHECKING:
-    from acidctl.acid.reasons import Reason
-    from acidctl.base.deadline import DailyWindow, Deadline
-    from acidctl.compaction.run import Engine
-    from acidctl.location.table_location import TableLocation
-    from acidctl.verbs.selection import Selection
+from acidctl.verbs.maintain_options import CleanOptions, NightlyOptions, PurgeOptions
+from acidctl.verbs.options import WorkOptions
+from acidctl.verbs.policy import Policies
+from acidctl.verbs.purge import purge
+from acidctl.verbs.selection import Selection
+from acidctl.wording import iso_time
 
 _SHARE, _MOST_SECONDS = 0.1, 1800.0
 """This share of the time is kept for cleaning and purging, and no more than this."""
@@ -34,56 +43,8 @@ _PORTION = 200
 """Locations that are cleaned together: their listings are in memory."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NightlyOptions(RunOptions, TrashOptions):
-    """What is due, how it is done, and when."""
-
-    older_than: float = option(
-        86400.0,
-        "--older-than",
-        kind=Kind.DURATION,
-        shown="24h",
-        help="Keep what was superseded, or written, less than this long ago; at least 1h.",
-    )
-    purge_older_than: float = option(
-        7 * 86400.0,
-        "--purge-older-than",
-        kind=Kind.DURATION,
-        shown="7d",
-        help="Keep trash and backups of repairs for this long. What this run cleans is never purged.",
-    )
-    leftovers: bool = option(False, "--leftovers", help="Clean abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
-    window: DailyWindow | None = option(
-        None, "--window", kind=Kind.WINDOW, help="Work only in these hours, e.g. 01:00-05:00, local time."
-    )
-    state: str | None = option(
-        None,
-        "--state",
-        kind=Kind.DIRECTORY,
-        metavar="DIR",
-        help="Directory for the number of locations, to notice missing ones (default: systemd's StateDirectory, else "
-        "~/.local/state/acidctl). Only one run can use it at a time.",
-    )
-
-    @property
-    def policy(self) -> TablePolicy:
-        """The policy of tables that no other policy matches.
-
-        Raises:
-            UsageProblem: a retention below an hour.
-        """
-        return TablePolicy(
-            min_deltas=self.min_deltas,
-            older_than=self.older_than,
-            purge_older_than=self.purge_older_than,
-        )
-
-
 def _end_of_work(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
-    """Return when to end; and why nothing may be done now, if so."""
-    from acidctl.acid.reasons import Code, reason
-    from acidctl.base.deadline import Deadline
-
+    """Return when the run ends, and the reason if nothing may be done now."""
     ends = [] if deadline is None else [deadline]
     if window is not None:
         now = datetime.now()
@@ -95,7 +56,7 @@ def _end_of_work(window: DailyWindow | None, deadline: float | None) -> tuple[De
 
 
 def time_to_compact(left: float) -> float:
-    """Return how many of the seconds of a run are for compactions: cleaning gives back space, and has its share."""
+    """Return the seconds that compactions may take; the rest is kept for cleaning, which gives back space."""
     return left - min(left * _SHARE, _MOST_SECONDS)
 
 
@@ -124,21 +85,21 @@ class Step(Outcome):
 
     @property
     def is_changed(self) -> bool:
-        """Whether the location is not what it was."""
+        """Return whether the location was changed."""
         return self.of.is_changed
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a later run has something left to do."""
+        """Return whether work is left for a later run."""
         return self.of.is_unfinished
 
     @property
     def seconds(self) -> float | None:
-        """Seconds of work; None if they are not measured."""
+        """Return the seconds of work; None if they are not measured."""
         return self.of.seconds
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Return bytes by what was done with them; what a purge removed had left the table before."""
+        """Return the bytes by use; bytes that a purge removes left the table before."""
         by_use = self.of.bytes_by_use()
         return {"purged": sum(by_use.values())} if self.part is Part.PURGE and by_use else by_use
 
@@ -160,21 +121,17 @@ def nightly(
     policies: Policies | None = None,
     on_begin: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Step]:
-    """Yield what each part does in each location; a part that fails leaves the others their work.
+    """Yield the outcome of each part in each location; if a part fails, the others still run.
 
     Args:
-        engine: where compactions run, instead of the engine of the options.
-        policies: what is wanted of some tables.
+        engine: runs compactions, instead of the engine of the options.
+        policies: the policies of some tables.
         on_begin: called with the id of the run.
 
     Raises:
         RefusedError: nobody says which write ids are committed, a place may not be changed, or it was not confirmed.
         ConflictError: another run works with the same folder.
     """
-    from acidctl.location.change.own_files import new_run_id
-    from acidctl.verbs.compact import postponed
-    from acidctl.verbs.nightly_state import NightlyState
-
     if not selection.resolver.decides:
         raise RefusedError(
             "nightly must be told which write ids are committed",
@@ -194,13 +151,15 @@ def nightly(
         return
     state = NightlyState(Path(options.state), events.warn) if options.state else None
     with state.alone(options.locks.lock_wait) if state and not options.dry_run else nullcontext():
-        found: list[TableLocation] = []
-        for one in selection.changeable(events, state.looked if state else lambda _: None):
-            if pattern := wanted.excluding(one.location.table):
-                yield _excluded(one, pattern, run_id, wanted)
+        known: list[TableLocation] = []
+        for found in selection.changeable(events, state.looked if state else lambda _: None):
+            if pattern := wanted.excluding(found.location.table):
+                why = reason(Code.EXCLUDED, pattern=pattern)
+                outcome = Outcome(location=found.shown, result=Result.SKIPPED, reasons=(why,))
+                yield _step(Part.COMPACT, outcome, run_id, wanted.of(found.location.table)[1])
             else:
-                found.append(one.reload())
-        parts = _Parts(replace(selection, known=tuple(found)), options, engine, wanted, run_id, until, events)
+                known.append(found.reload())
+        parts = _Parts(replace(selection, known=tuple(known)), options, engine, wanted, run_id, until, events)
         if options.dry_run:
             yield from parts.steps(dry_run=True)
             return
@@ -208,23 +167,12 @@ def nightly(
             planned = [step for step in parts.steps(dry_run=True) if step.result is Result.PLANNED]
             yield from planned
             if planned:
-                events.confirm(_question(planned, is_for_good=options.no_trash))
+                places = tuple(step.location for step in planned)
+                what, text = "work is planned for this run", "Do all of this?"
+                events.confirm(Question(what, text, "nothing was done", places, options.no_trash))
         yield from parts.steps(dry_run=False)
         if state and events.looked:
             state.keep(events.looked)
-
-
-def _question(planned: Iterable[Step], *, is_for_good: bool) -> Question:
-    places = tuple(step.location for step in planned)
-    return Question("work is planned for this run", "Do all of this?", "nothing was done", places, is_for_good)
-
-
-def _excluded(found: TableLocation, pattern: str, run_id: str, policies: Policies) -> Step:
-    from acidctl.acid.reasons import Code, reason
-
-    why = reason(Code.EXCLUDED, pattern=pattern)
-    outcome = Outcome(location=found.shown, result=Result.SKIPPED, reasons=(why,))
-    return _step(Part.COMPACT, outcome, run_id, policies.of(found.location.table)[1])
 
 
 def _step(part: Part, of: Outcome, run_id: str, policy: tuple[str, ...] = ()) -> Step:
@@ -242,7 +190,7 @@ def _step(part: Part, of: Outcome, run_id: str, policy: tuple[str, ...] = ()) ->
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The three verbs, each with what is left of the time."""
+    """Runs the three verbs, each within the rest of the time."""
 
     selection: Selection
     options: NightlyOptions
@@ -253,10 +201,7 @@ class _Parts:
     events: Events
 
     def steps(self, *, dry_run: bool) -> Iterator[Step]:
-        """Yield the steps of all parts; an error that ends a part is reported."""
-        from acidctl.outcome import TIME_IS_UP
-        from acidctl.verbs.compact import postponed
-
+        """Yield the steps of all parts, and report an error that ends a part."""
         known = self.selection.known or ()
         patterns = {one.shown: self.policies.of(one.location.table)[1] for one in known}
         for part, verb in ((Part.COMPACT, self._compact), (Part.CLEAN, self._clean), (Part.PURGE, self._purge)):
@@ -272,8 +217,6 @@ class _Parts:
                 self.events.failed("", error)
 
     def _compact(self, *, dry_run: bool) -> Iterator[Outcome]:
-        from acidctl.verbs.compact import compact
-
         left = time_to_compact(max(0.0, self.until.at - time.monotonic()))
         shared = {field.name: getattr(self.options, field.name) for field in fields(RunOptions)}
         mine = {"dry_run": dry_run, "deadline": self._seconds(left), "min_deltas": None}  # policies have the latter
@@ -310,3 +253,107 @@ class _Parts:
     def _portions(self) -> Iterable[tuple[TableLocation, ...]]:
         known = self.selection.known or ()
         return (known[start : start + _PORTION] for start in range(0, len(known), _PORTION))
+
+
+NAME = "nightly.json"
+_MOST_BYTES = 64 << 20
+_POLL_SECONDS = 1.0
+_UNUSABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+@dataclass(slots=True)
+class NightlyState:
+    """The state that a run keeps for the next one, in a local folder that one run at a time holds.
+
+    Attributes:
+        folder: made if it is missing.
+        tell: called with a sentence if the file cannot be written.
+    """
+
+    folder: Path
+    tell: Callable[[str], None] = lambda _: None
+
+    @contextmanager
+    def alone(self, wait: float = 0.0) -> Iterator[None]:
+        """Hold the folder, so that no two runs use it at once.
+
+        Args:
+            wait: seconds to wait for another run.
+
+        Raises:
+            ConflictError: another run holds it.
+            RefusedError: a link of another user leads to it.
+            AccessError, StorageError: it cannot be made, written or locked.
+        """
+        with mapped("write", str(self.folder)):
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            descriptor = open_folder(self.folder)
+        with held(descriptor):
+            self._lock(descriptor, wait)
+            self._write(self._record().get("looked"))  # a run that comes now names the one at work
+            yield
+
+    @property
+    def written(self) -> float | None:
+        """Return the time of the last write, in seconds since the epoch; None if there is no readable file."""
+        try:
+            return (self.folder / NAME).stat().st_mtime
+        except OSError:
+            return None
+
+    def looked(self, where: str) -> int | None:
+        """Return the number of locations that the last run found at these places; None if none is on record."""
+        looked = self._record().get("looked")
+        count = looked.get(where) if isinstance(looked, dict) else None
+        return count if isinstance(count, int) else None
+
+    def keep(self, looked: Looked) -> None:
+        """Record the number of locations that later runs should find at the same places."""
+        before = self._record().get("looked")
+        self._write({**(before if isinstance(before, dict) else {}), looked.where: looked.locations})
+
+    def _write(self, looked: object) -> None:
+        record = {"schema_version": 1, "owner": asdict(Owner.this()), "looked": looked or {}}
+        try:
+            replace_file(self.folder / NAME, json.dumps(record, indent=1).encode("ascii") + b"\n", is_private=True)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            self.tell(f"{self.folder / NAME} cannot be written: {why}; the next run does not notice missing locations")
+
+    def _lock(self, descriptor: int, wait: float) -> None:
+        until = time.monotonic() + wait
+        while True:
+            try:
+                return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise ConflictError(
+                        "another nightly run is at work",
+                        f"{self._who()} holds {self.folder}",
+                        "try again when it has ended, or give a run of other tables a --state of its own",
+                    ) from None
+                time.sleep(min(_POLL_SECONDS, max(0.0, until - time.monotonic())))
+            except OSError as error:
+                raise StorageError(
+                    f"cannot lock {self.folder}", (error.strerror or str(error)).lower(), "give another --state"
+                ) from error
+
+    def _who(self) -> str:
+        with suppress(*_UNUSABLE):  # it has written nothing yet
+            if owner := Owner.from_bytes(json.dumps(self._record()["owner"]).encode()):
+                return f"{owner}, since {iso_time(owner.since)},"
+        return "its process"
+
+    def _record(self) -> dict[str, object]:
+        with suppress(*_UNUSABLE), (self.folder / NAME).open("rb") as file:
+            record = json.loads(file.read(_MOST_BYTES))
+            return record if isinstance(record, dict) else {}
+        return {}
+
+
+def usual_folder() -> Path:
+    """Return the folder that systemd gives to a service, else ``~/.local/state/acidctl`` or its like."""
+    from platformdirs import user_state_dir
+
+    given = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    return Path(given or user_state_dir("acidctl"))

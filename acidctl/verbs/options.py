@@ -20,7 +20,7 @@ _OPTION = "acidctl.option"
 
 
 class Kind(StrEnum):
-    """How a value is written on the command line."""
+    """The form of a value on the command line."""
 
     FLAG = "flag"
     TEXT = "text"
@@ -39,14 +39,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The face of a field on the command line.
+    """The option of the command line that a field of a dataclass becomes.
 
     Attributes:
         flags: ``("-n", "--dry-run")``; with a slash in one of them, ``--lock/--no-lock``, it can be turned off.
-        shown: the default as the help writes it; None does not show it.
-        typed: it counts only if it is typed: neither a file nor the environment may set it.
+        shown: the default, as the help shows it; None shows none.
+        typed: it must be typed: no file and no environment variable sets it.
         choices: the values that it takes; empty for any.
-        completes: what shells offer for it, by a name that the command line knows.
+        completes: the name of the completion that shells offer for it.
         least, most: bounds of a number.
     """
 
@@ -85,54 +85,54 @@ def group(kind: type[Any]) -> Any:
 
 
 def declared(kind: type[Any]) -> Iterator[tuple[tuple[str, ...], Field[Any], Option]]:
-    """Yield the options of a dataclass and of its groups: where the value belongs, the field, and its face."""
-    for one in fields(kind):
-        if found := one.metadata.get(_OPTION):
-            yield (one.name,), one, found
-        elif one.default_factory is not MISSING and is_dataclass(one.default_factory):
-            inner: Any = one.default_factory
-            yield from (((one.name, *path), below, face) for path, below, face in declared(inner))
+    """Yield the path, the field and the option of every field of a dataclass and of its groups."""
+    for item in fields(kind):
+        if face := item.metadata.get(_OPTION):
+            yield (item.name,), item, face
+        elif item.default_factory is not MISSING and is_dataclass(item.default_factory):
+            inner: Any = item.default_factory
+            yield from (((item.name, *path), below, face) for path, below, face in declared(inner))
 
 
 def made(kind: type[Any], values: dict[str, Any]) -> Any:
-    """Return an instance from the values of its options by their field names, those of groups among them."""
+    """Return an instance of a dataclass from values by field name, those of its groups included."""
     given: dict[str, Any] = {}
-    for one in fields(kind):
-        if _OPTION in one.metadata:
-            if one.name in values:
-                given[one.name] = values[one.name]
-        elif is_dataclass(one.default_factory):
-            inner: Any = one.default_factory
-            given[one.name] = made(inner, values)
+    for item in fields(kind):
+        if _OPTION in item.metadata:
+            if item.name in values:
+                given[item.name] = values[item.name]
+        elif is_dataclass(item.default_factory):
+            inner: Any = item.default_factory
+            given[item.name] = made(inner, values)
     return kind(**given)
 
 
 class Options:
-    """Base of the options dataclasses: durations may be seconds, text (``"24h"``) or timedelta, a window text.
+    """The base of the options of verbs: a duration may be seconds, ``"24h"`` or a timedelta; a window may be text.
 
     Raises:
-        UsageProblem: a value is no duration, or none of the choices.
+        UsageProblem: a value is not a duration, or not one of the choices.
     """
 
     def __post_init__(self) -> None:
-        for one in fields(self):  # type: ignore[arg-type]
-            face, value = one.metadata.get(_OPTION), getattr(self, one.name)
+        for item in fields(self):  # type: ignore[arg-type]
+            face, value = item.metadata.get(_OPTION), getattr(self, item.name)
             if face is None or value is None:
                 continue
             if face.kind is Kind.DURATION:
-                object.__setattr__(self, one.name, as_seconds(value, one.name))
+                object.__setattr__(self, item.name, as_seconds(value, item.name))
             if face.kind is Kind.WINDOW and isinstance(value, str):
-                object.__setattr__(self, one.name, DailyWindow.parse(value))
+                object.__setattr__(self, item.name, DailyWindow.parse(value))
             for text in value if isinstance(value, tuple) else (value,):
                 if face.choices and text not in face.choices:
                     near = did_you_mean(str(text), face.choices)
                     why = f"it is one of {', '.join(face.choices)}"
-                    raise UsageProblem(f"{one.name} cannot be {text!r}", why, near)
+                    raise UsageProblem(f"{item.name} cannot be {text!r}", why, near)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrashOptions(Options):
-    """How a cleaning removes files: to which trash, or at once."""
+    """The options by which a cleaning removes files: to a trash, or at once."""
 
     no_trash: bool = option(
         False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
@@ -152,13 +152,13 @@ class TrashOptions(Options):
 
     @property
     def how(self) -> str:
-        """The way as :class:`acidctl.cleaning.apply.How` names it."""
+        """Return the destination, as :class:`acidctl.cleaning.apply.How` names it."""
         return "delete" if self.no_trash else "hdfs" if self.trash == "hdfs" else "trash"
 
 
 @dataclass(frozen=True, kw_only=True)
 class LockOptions(Options):
-    """How others are kept away from a location."""
+    """The options by which other processes are kept away from a location."""
 
     lock: bool | None = option(
         None,
@@ -186,7 +186,7 @@ class LockOptions(Options):
 
         Args:
             tell: called with a sentence on a lock that was taken over, is waited for, or cannot be held.
-            age: seconds; what is done was decided by what is older.
+            age: the age in seconds that decided what is done under the lock; 0 if no age decided.
         """
         from acidctl.location.change.lock import Locking
 
@@ -195,7 +195,7 @@ class LockOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkOptions(Options):
-    """How many locations are worked on, and how long."""
+    """The options for the number of locations at a time, and for the length of a run."""
 
     deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
     jobs: int = option(4, "--jobs", kind=Kind.COUNT, shown="4", help="Locations at a time.")

@@ -1,4 +1,4 @@
-"""What the owner of a warehouse wants of some tables, by patterns of names; the most specific is heard first."""
+"""Policies for tables, by patterns of their names: the most specific pattern that sets a value decides."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _WILD = "*?["
 
 @dataclass(frozen=True, slots=True)
 class TablePolicy:
-    """What is wanted of a table; None where nothing is said.
+    """The policy of a table; None if a value is not set.
 
     Attributes:
-        exclude: it is left alone: neither compacted, nor cleaned, nor purged.
-        kind: the compaction that is done when one is due, whatever the thresholds choose.
-        min_deltas: a compaction is due from so many deltas on.
-        max_ratio: a major one is due when the deltas have more than so much of the base's bytes.
-        older_than: seconds that what is obsolete stays.
-        purge_older_than: seconds that trash and backups of repairs are kept.
-        priority: those with a higher one come first; 0 where nothing is said.
+        exclude: leave the table alone: do not compact, clean or purge it.
+        kind: the type of compaction if one is due, whatever type the thresholds choose.
+        min_deltas: the number of deltas from which a compaction is due.
+        max_ratio: a major compaction is due if the deltas have more than this part of the base's bytes.
+        older_than: seconds for which obsolete directories stay.
+        purge_older_than: seconds for which trash and backups of repairs are kept.
+        priority: tables with a higher priority come first; default: 0.
     """
 
     exclude: bool | None = None
@@ -38,10 +38,10 @@ class TablePolicy:
     priority: int | None = None
 
     def __post_init__(self) -> None:
-        """Names are taken for the values that they are of.
+        """Accept the name of a type of compaction.
 
         Raises:
-            UsageProblem: a value that cannot be meant.
+            UsageProblem: a value is out of its range.
         """
         if self.kind is not None:
             object.__setattr__(self, "kind", member(CompactionKind, self.kind, "type of compaction"))
@@ -57,53 +57,53 @@ class TablePolicy:
                 raise UsageProblem(f"{name.replace('_', '-')} cannot be {value}", "", f"give {least} or more")
 
     def over(self, other: TablePolicy) -> TablePolicy:
-        """Return this policy, with the values of another one where this one has none."""
-        said = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
-        return replace(other, **said)
+        """Return this policy; another policy gives the values that this one does not set."""
+        values = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        return replace(other, **values)
 
 
 class Policies:
     """Policies by patterns of names: ``sales.orders``, ``sales.*``, ``*.tmp_?``.
 
-    A table takes each value from the most specific pattern that says it: the one with most characters that are no
-    wildcards; of two the one with fewer wildcards, and then the one that comes first in the alphabet.
+    A table takes each value from the most specific pattern that sets it: the one with the most characters other than
+    wildcards; then the one with fewer wildcards, and then the first one in the alphabet.
     """
 
     def __init__(self, by_pattern: Mapping[str, TablePolicy] | None = None, usual: TablePolicy | None = None) -> None:
         self._usual = usual or TablePolicy()
         lowered = {pattern.lower(): policy for pattern, policy in (by_pattern or {}).items()}
         self._ordered = [(pattern, lowered[pattern]) for pattern in sorted(lowered, key=specificity)]
-        self.of = lru_cache(1024)(self._of)  # of all partitions of a table it is the same
+        self.of = lru_cache(1024)(self._of)  # all partitions of a table have the same
 
     def by_default(self, usual: TablePolicy) -> Policies:
-        """Return these policies, with one for the tables that none of them matches."""
+        """Return these policies, with a policy for the values that none of them sets."""
         return Policies(dict(self._ordered), usual)
 
     def excluding(self, table: str) -> str:
-        """Return the pattern that leaves a table out; empty where none does."""
-        saying = ((pattern, one.exclude) for pattern, one in self._matching(table) if one.exclude is not None)
-        pattern, excludes = next(saying, ("", False))
+        """Return the pattern that excludes a table; empty if none does."""
+        deciding = ((pattern, p.exclude) for pattern, p in self._matching(table) if p.exclude is not None)
+        pattern, excludes = next(deciding, ("", False))
         return pattern if excludes else ""
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The most specific first."""
+        """Return the patterns, the most specific first."""
         return tuple(pattern for pattern, _ in self._ordered)
 
     def _of(self, table: str) -> tuple[TablePolicy, tuple[str, ...]]:
-        """Return what is wanted of a table, and the patterns that match it, the most specific first.
+        """Return the policy of a table, and the patterns that match it, the most specific first.
 
         Args:
-            table: ``db.table``, or its name where the path shows no database.
+            table: ``db.table``, or only the table's name if its path shows no database.
         """
-        found = self._usual
+        policy = self._usual
         matching = self._matching(table)
-        for _, one in reversed(matching):
-            found = one.over(found)
-        return found, tuple(pattern for pattern, _ in matching)
+        for _, other in reversed(matching):
+            policy = other.over(policy)
+        return policy, tuple(pattern for pattern, _ in matching)
 
     def _matching(self, table: str) -> list[tuple[str, TablePolicy]]:
-        return [(pattern, one) for pattern, one in self._ordered if fnmatch.fnmatchcase(table.lower(), pattern)]
+        return [pair for pair in self._ordered if fnmatch.fnmatchcase(table.lower(), pair[0])]
 
 
 def specificity(pattern: str) -> tuple[int, int, str]:
@@ -113,10 +113,10 @@ def specificity(pattern: str) -> tuple[int, int, str]:
 
 
 def require_pattern(pattern: str) -> None:
-    """Raises UsageProblem for what no name of a table can match."""
+    """Raise UsageProblem for a pattern that no name of a table can match."""
     database, dot, table = pattern.partition(".")
     form = 'write the name as the metastore or the path has it, "sales.orders", with * where several are meant'
     if "/" in pattern or ":" in pattern:
-        raise UsageProblem(f"{pattern!r} is no pattern of names of tables", "that is a path", form)
+        raise UsageProblem(f"{pattern!r} is not a pattern of names of tables", "that is a path", form)
     if not database or (dot and not table) or "." in table or not pattern.strip():
-        raise UsageProblem(f"{pattern!r} is no pattern of names of tables", "", form)
+        raise UsageProblem(f"{pattern!r} is not a pattern of names of tables", "", form)

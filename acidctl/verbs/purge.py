@@ -4,45 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
-from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
+from acidctl.base.parallel import each
+from acidctl.location.change.journal import unusable
+from acidctl.location.table_location import TableLocation
+from acidctl.outcome import Outcome, Result
+from acidctl.verbs.events import Events, Question
+from acidctl.verbs.kept_runs import KeptRun, is_unfinished, kept, kept_runs, purge_runs
+from acidctl.verbs.maintain_options import PurgeOptions
+from acidctl.verbs.policy import Policies
+from acidctl.verbs.selection import Selection
+from acidctl.wording import human_count, some_of
 
-if TYPE_CHECKING:
-    from acidctl.base.parallel import Stop
-    from acidctl.location.table_location import TableLocation
-    from acidctl.outcome import Outcome
-    from acidctl.verbs.events import Events
-    from acidctl.verbs.kept_runs import KeptRun
-    from acidctl.verbs.policy import Policies
-    from acidctl.verbs.selection import Selection
-
-    Due = tuple[TableLocation, list[KeptRun]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PurgeOptions(Options):
-    """Which runs are deleted."""
-
-    dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be deleted and stop.")
-    run_id: str | None = option(
-        None,
-        "--run",
-        metavar="ID",
-        typed=True,
-        completes="runs",
-        help="Delete only this run: its id, or a unique beginning of it; see `acidctl restore --list`.",
-    )
-    older_than: float | None = option(
-        None,
-        "--older-than",
-        kind=Kind.DURATION,
-        help="Only runs that began at least this long ago: 7d. Default: all.",
-    )
-    locks: LockOptions = group(LockOptions)
-    work: WorkOptions = group(WorkOptions)
+Due = tuple[TableLocation, list[KeptRun]]
 
 
 def purge(
@@ -51,23 +27,17 @@ def purge(
     """Yield the runs that are due, then, after a yes, each again as it was deleted.
 
     Args:
-        policies: how long some tables keep their runs.
-        run_id: of the nightly run that this is a part of, which was confirmed; what it cleaned stays.
+        policies: the policies of some tables, which say how long their runs are kept.
+        run_id: the id of the nightly run that this is a part of, which was confirmed; its own cleanings stay.
 
     Raises:
         NotFoundError: no location keeps the run that was asked for.
         UsageProblem: several ids begin with it.
         RefusedError: it was not confirmed.
     """
-    from acidctl.base.parallel import Stop, each
-    from acidctl.outcome import Outcome, Result
-    from acidctl.verbs.events import Question
-    from acidctl.verbs.kept_runs import kept, kept_runs
-    from acidctl.wording import human_count
-
     if options.run_id == "":
         raise UsageProblem("--run names no run", "its value is empty", "see `acidctl restore --list` for ids")
-    stop = Stop.after(options.work.deadline)
+    stop = Deadline.after(options.work.deadline)
     latest = None if options.older_than is None else time.time() - options.older_than
     every: list[Due] = []
     is_whole = True
@@ -98,18 +68,15 @@ def purge(
     yield from _deleted(every, options, stop, events, run_id)
 
 
-def _deleted(every: Sequence[Due], options: PurgeOptions, stop: Stop, events: Events, run_id: str) -> Iterator[Outcome]:
+def _deleted(
+    every: Sequence[Due], options: PurgeOptions, stop: Deadline, events: Events, run_id: str
+) -> Iterator[Outcome]:
     """Delete the runs, and yield each that is gone."""
-    from acidctl.base.parallel import each
-    from acidctl.outcome import Outcome, Result
-    from acidctl.verbs.kept_runs import purge_runs
-    from acidctl.wording import human_count
-
     locking = options.locks.locking(events.warn, options.older_than or 0.0)
     with events.progress("deleting", sum(len(due) for _, due in every)) as bar:
 
         def delete_runs(one: Due) -> list[Outcome]:
-            return purge_runs(one[0].fs, one[1], locking, stop.is_due, bar.advance, night=run_id)
+            return purge_runs(one[0].fs, one[1], locking, lambda: stop.is_over, bar.advance, night=run_id)
 
         for (found, due), gone in each(every, delete_runs, options.work.jobs, stop):
             if isinstance(gone, AcidctlError):
@@ -122,15 +89,13 @@ def _deleted(every: Sequence[Due], options: PurgeOptions, stop: Stop, events: Ev
 
 
 def _before(found: TableLocation, policies: Policies | None, latest: float | None) -> float | None:
-    """Return the time before which runs of a location are due: what its policy says, or `latest`."""
+    """Return the time before which runs of a location are due: by its policy, else `latest`."""
     kept = policies.of(found.location.table)[0].purge_older_than if policies else None
     return latest if kept is None else time.time() - kept
 
 
 def _errors(found: TableLocation, runs: list[KeptRun] | AcidctlError | None, beginning: str) -> list[AcidctlError]:
     """Return why the runs of a location cannot be listed, or why some of them cannot be used: they stay."""
-    from acidctl.location.change.journal import unusable
-
     if isinstance(runs, AcidctlError):
         return [runs]
     return [unusable(found.fs, run) for run in runs or () if run.problem and run.id.startswith(beginning)]
@@ -147,8 +112,6 @@ def _due(
 
     Without `latest`, runs without a time are included. Interrupted repairs stay.
     """
-    from acidctl.verbs.kept_runs import is_unfinished
-
     due: list[KeptRun] = []
     stay: list[KeptRun] = []
     for run in runs if isinstance(runs, list) else ():
@@ -160,8 +123,6 @@ def _due(
 
 def _only(every: Sequence[Due], run_id: str, given: str) -> list[Due]:
     """Keep one run alone: the one with this id, or the only one whose id begins so."""
-    from acidctl.wording import some_of
-
     ids = sorted({run.id for _, runs in every for run in runs if run.id.startswith(run_id)})
     if not ids:
         raise NotFoundError(f"no such run in {given}", "", "see `acidctl restore --list`")

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, NotFoundError
-from acidctl.verbs.options import LockOptions, Options, WorkOptions, group, option
+from acidctl.base.parallel import each
+from acidctl.location.change.work_log import LogEntry, read_log
+from acidctl.location.find import once
+from acidctl.location.table_location import TableLocation
+from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.verbs.events import Events, Question
+from acidctl.verbs.kept_runs import KeptRun, is_undoable, kept, kept_runs, undo
+from acidctl.verbs.maintain_options import RestoreOptions
+from acidctl.verbs.selection import Selection
+from acidctl.wording import human_bytes, human_count
 
-if TYPE_CHECKING:
-    from acidctl.base.parallel import Stop
-    from acidctl.location.change.work_log import LogEntry
-    from acidctl.location.table_location import TableLocation
-    from acidctl.outcome import Outcome
-    from acidctl.verbs.events import Events
-    from acidctl.verbs.kept_runs import KeptRun
-    from acidctl.verbs.selection import Selection
-
-    Kept = tuple[TableLocation, list[KeptRun]]  # a location with its runs, oldest first
-    Due = list[tuple[TableLocation, KeptRun]]
+Kept = tuple[TableLocation, list[KeptRun]]
+"""A location with its runs, oldest first."""
+Due = list[tuple[TableLocation, KeptRun]]
 
 _MOST_NOTES = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class RestoreOptions(Options):
-    """Which runs come back."""
-
-    list: bool = option(False, "--list", typed=True, help="List the runs that can be undone and stop.")
-    run_id: str | None = option(
-        None,
-        "--run",
-        metavar="ID",
-        typed=True,
-        completes="runs",
-        help="Which run, or how its id begins; the newest by default.",
-    )
-    dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be restored and stop.")
-    locks: LockOptions = group(LockOptions)
-    work: WorkOptions = group(WorkOptions)
 
 
 def restore(selection: Selection, options: RestoreOptions, events: Events) -> Iterator[Outcome]:
@@ -49,11 +31,7 @@ def restore(selection: Selection, options: RestoreOptions, events: Events) -> It
         NotFoundError: there is nothing to restore, or no run of that id.
         RefusedError: it was not confirmed.
     """
-    from acidctl.base.parallel import Stop
-    from acidctl.outcome import TIME_IS_UP, Outcome, Result
-    from acidctl.verbs.kept_runs import kept
-
-    stop = Stop.after(options.work.deadline)
+    stop = Deadline.after(options.work.deadline)
     every: list[Kept] = []
     for found, runs in _runs(selection, options, stop, events):
         if runs is None:
@@ -75,7 +53,7 @@ def restore(selection: Selection, options: RestoreOptions, events: Events) -> It
             events.note(f"that run {_said(compacted)}")
 
 
-def _due(selection: Selection, every: Sequence[Kept], options: RestoreOptions, stop: Stop, events: Events) -> Due:
+def _due(selection: Selection, every: Sequence[Kept], options: RestoreOptions, stop: Deadline, events: Events) -> Due:
     """Return what is to come back; an error says whether a nightly run of that id compacted, which stays."""
     try:
         return _chosen(every, options.run_id, selection.shown, events)
@@ -86,14 +64,8 @@ def _due(selection: Selection, every: Sequence[Kept], options: RestoreOptions, s
         raise NotFoundError(error.what, f"that run {_said(compacted)}", error.hint) from error
 
 
-def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
+def _brought_back(due: Due, options: RestoreOptions, stop: Deadline, events: Events) -> Iterator[Outcome]:
     """Ask, unless one location was named, and move back what the runs took."""
-    from acidctl.base.parallel import each
-    from acidctl.outcome import TIME_IS_UP, Outcome, Result
-    from acidctl.verbs.events import Question
-    from acidctl.verbs.kept_runs import undo
-    from acidctl.wording import human_bytes, human_count
-
     if len(due) > 1 or not due[0][0].is_given:
         count, size = human_count(len(due), "location"), human_bytes(sum(run.bytes for _, run in due))
         places = tuple(found.shown for found, _ in due)
@@ -110,13 +82,9 @@ def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events)
 
 
 def _runs(
-    selection: Selection, options: RestoreOptions, stop: Stop, events: Events
+    selection: Selection, options: RestoreOptions, stop: Deadline, events: Events
 ) -> Iterator[tuple[TableLocation, list[KeptRun] | None]]:
     """Yield every location with its runs; None if the time was up."""
-    from acidctl.base.parallel import each
-    from acidctl.location.find import once
-    from acidctl.verbs.kept_runs import kept_runs
-
     places = once(selection.trashes(events, changes=not options.list, with_given=True))
     for found, runs in each(places, kept_runs, options.work.jobs, stop):
         if isinstance(runs, AcidctlError):
@@ -133,9 +101,6 @@ def _chosen(every: Sequence[Kept], run_id: str | None, given: str, events: Event
     Raises:
         NotFoundError: there is none at all.
     """
-    from acidctl.verbs.kept_runs import is_undoable
-    from acidctl.wording import human_count
-
     if not every and not events.is_whole:
         return []
     if not every:
@@ -166,13 +131,9 @@ def _chosen(every: Sequence[Kept], run_id: str | None, given: str, events: Event
 
 
 def _compacted(
-    places: Iterable[TableLocation], run_id: str, options: RestoreOptions, stop: Stop
+    places: Iterable[TableLocation], run_id: str, options: RestoreOptions, stop: Deadline
 ) -> list[tuple[TableLocation, LogEntry]]:
     """Return what a nightly run compacted, by the logs of its locations: a restore undoes its cleaning alone."""
-    from acidctl.base.parallel import each
-    from acidctl.location.change.work_log import read_log
-    from acidctl.location.find import once
-
     read = each(once(places), lambda found: read_log(found.fs, found.location.path), options.work.jobs, stop)
     return [
         (found, entry)
@@ -184,7 +145,5 @@ def _compacted(
 
 
 def _said(compacted: Sequence[tuple[TableLocation, LogEntry]]) -> str:
-    from acidctl.wording import human_count
-
     more = f" and {human_count(len(compacted) - 1, 'more location')}" if len(compacted) > 1 else ""
     return f"compacted {compacted[0][0].shown}{more}, which stays as it is: readers see the same rows"

@@ -1,4 +1,4 @@
-"""What a user named, and the locations that it leads to: the one place that asks a metastore before a plan is made."""
+"""The places that a user named, and the locations to which they lead."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """Places with their stores, and who says what counts there.
+    """The places that a user named, with the options of their stores and the snapshot.
 
     Attributes:
         places: paths, URLs, and names of tables in a metastore (``hive:db.t``).
         storage: options of the stores.
         resolver: decides which write ids count.
-        table_type: what the user says that the table is.
-        known: the locations, where an earlier verb of the same run found them; None looks for them.
+        table_type: the table's type according to the user; None if the user gave none.
+        known: the locations, if an earlier verb of the same run found them; None finds them.
     """
 
     places: tuple[str, ...]
@@ -38,20 +38,20 @@ class Selection:
 
     @property
     def shown(self) -> str:
-        """The places as they were typed."""
+        """Return the places as they were typed."""
         return " ".join(self.places)
 
     def changeable(
         self, events: Events, on_record: Callable[[str], int | None] = lambda _: None
     ) -> Iterator[TableLocation]:
-        """Yield the locations that may be changed, each once; the others are told to `events`.
+        """Yield the locations that may be changed, each once, and report the others to `events`.
 
         Args:
-            on_record: gives how many locations the last run found at the same places.
+            on_record: returns the number of locations that the last run found at the same places.
 
         Raises:
-            RefusedError: a location that was named itself is not known to be transactional, or one table type is said
-                of two tables.
+            RefusedError: a location that was named itself is not known to be transactional, or one table type is given
+                for two tables.
             AcidctlError: one of several named places cannot be used; nothing may be changed then.
         """
         if self.known is not None:
@@ -67,8 +67,8 @@ class Selection:
         """Yield every directory that may have a trash: locations, and the directories of tables with partitions.
 
         Args:
-            changes: refuse to go on where one of several named places cannot be used.
-            with_given: what was named comes first, whatever it is.
+            changes: refuse all if one of several named places cannot be used.
+            with_given: yield the named places themselves first, whatever they are.
         """
         if changes and self.known is None:
             refuse_unusable(self.places, self.storage, SnapshotResolver(), surroundings=None)

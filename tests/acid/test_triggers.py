@@ -25,9 +25,6 @@ MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
         (Figures(0, 5000, 10), None),
         (Figures(10**9, 100, 11), MINOR),
         (Figures(10**9, 100, 10), None),
-        (Figures(10**9, 100, 11, minor_supported=False), MAJOR),
-        (Figures(10**9, 0, 0, aborted_txns=1001), MAJOR),
-        (Figures(10**9, 0, 0, aborted_txns=1000), None),
         (Figures(0, 0, 0), None),
     ],
 )
@@ -45,23 +42,11 @@ def test_figures_decide_the_kind_of_compaction(figures: Figures, kind: Compactio
         (Figures(0, 0, 0), Code.FEW_DELTAS, "0 deltas <= 10"),
         (Figures(0, 5000, 11), Code.MANY_DELTAS, "11 deltas, limit 10, and no base"),
         (Figures(10**9, 100, 11), Code.MANY_DELTAS, "11 deltas, limit 10"),
-        (
-            Figures(10**9, 100, 11, minor_supported=False),
-            Code.MANY_DELTAS,
-            "11 deltas, limit 10, and a minor compaction is not supported here",
-        ),
-        (Figures(10**9, 0, 0, aborted_txns=1001), Code.MANY_ABORTED, "1001 aborted transactions, limit 1000"),
     ],
 )
 def test_a_decision_has_a_code_and_a_sentence(figures: Figures, code: Code, text: str) -> None:
     reason = decide(figures).reason
     assert (reason.code, text_of(reason)) == (code, text)
-
-
-def test_hive4_asks_for_major_on_an_obsolete_base() -> None:
-    figures = Figures(1000, 0, 0, has_obsolete_base=True)
-    assert decide(figures).kind is None
-    assert decide(figures, hive4=True).kind is MAJOR
 
 
 def test_table_properties_override_thresholds() -> None:

@@ -9,8 +9,9 @@ from concurrent.futures import Future
 
 import pytest
 
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import StorageError
-from acidctl.base.parallel import Stop, each, in_order, results
+from acidctl.base.parallel import each, in_order, results
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -63,11 +64,11 @@ def test_each_item_has_its_error_or_its_result() -> None:
             raise StorageError(str(item))
         return item
 
-    found = dict(each(range(4), work, 2, Stop()))
+    found = dict(each(range(4), work, 2, Deadline()))
     assert (found[0], found[2]) == (0, 2)
     assert isinstance(found[1], StorageError)
-    stopped = Stop()
-    stopped.interrupted.set()
+    stopped = Deadline()
+    stopped.end_now()
     assert dict(each(range(2), work, 2, stopped)) == {0: None, 1: None}
 
 
@@ -96,7 +97,7 @@ def test_after_an_interrupt_what_is_at_work_ends_and_the_rest_is_left_out(
     monkeypatch.setattr(Future, "result", interrupted)
     found: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        for item, _ in in_order(range(4), work, 1, Stop() if asks else None):
+        for item, _ in in_order(range(4), work, 1, Deadline() if asks else None):
             found.append(item)
     assert found == ([0, 1, 2] if asks else [0]), "3 was not taken yet"
     assert done == found

@@ -141,7 +141,7 @@ def compact_here(table: str, kind: str, verify: str, late: list[str]) -> dict[st
     from acidctl.base.imports import leave_out_pandas
     from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.plan import plan_compaction
-    from acidctl.compaction.proof.verify import Verify
+    from acidctl.compaction.proof.checksum import Verify
     from acidctl.compaction.run import compact
     from acidctl.location.snapshot import take_snapshot
     from acidctl.storage.registry import open_location

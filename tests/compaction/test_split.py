@@ -16,7 +16,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.publish import publish, stage_directories
@@ -58,7 +58,7 @@ def table(tmp_path: Path) -> Path:
 def test_segments_give_what_one_task_gives(
     kind: CompactionKind, small: int, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", small)
+    monkeypatch.setattr(written, "SMALL_STRIPE", small)
     whole, cut = copy_table(table, tmp_path / "whole"), copy_table(table, tmp_path / "cut")
     rows = pairs_of(table)
     one = run_compaction(whole, kind)
@@ -78,7 +78,7 @@ def test_segments_give_what_one_task_gives(
 
 
 def test_what_travels_is_small_and_can_be_pickled(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(written, "SMALL_STRIPE", 0)
     plan = plan_compaction(snapshot_of(table), MAJOR, "_tmp_1", FINE)
     stage_directories(plan)
     results = [pickle.loads(pickle.dumps(run_task(pickle.loads(pickle.dumps(task))))) for task in plan.tasks]

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.location.named_metastore import open_warehouse
+from acidctl.location.snapshot_resolver import open_warehouse
 from acidctl.location.walk import WalkedLocation
 
 
@@ -39,7 +39,7 @@ def test_spellings_of_one_place(location: str, store: str, is_known: bool) -> No
         fake.table("s", "called_otherwise", location)
         warehouse = open_warehouse(fake.address)
         assert warehouse
-        assert bool(warehouse.table_at(fs, WalkedLocation("/w/t", "t"))) is is_known
+        assert bool(warehouse.place_at(fs, WalkedLocation("/w/t", "t"))) is is_known
         warehouse.close()
 
 
@@ -55,7 +55,7 @@ def test_a_table_s_directory_may_be_called_as_a_partition_is(
         fake.table("s", "t", location)
         warehouse = open_warehouse(fake.address)
         assert warehouse
-        known = warehouse.table_at(fs, WalkedLocation("/w/a=1/b=2", "w", (("a", "1"), ("b", "2"))))
+        known = warehouse.place_at(fs, WalkedLocation("/w/a=1/b=2", "w", (("a", "1"), ("b", "2"))))
         assert known
-        assert (known[1].table, known[1].partition) == ("s.t", partition)
+        assert (known.location.table, known.location.partition) == ("s.t", partition)
         warehouse.close()

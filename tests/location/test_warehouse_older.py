@@ -15,19 +15,17 @@ from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import ExitStatus, RefusedError
-from acidctl.cleaning.request import RefusedCleaning
+from acidctl.cleaning.apply import RefusedCleaning
+from acidctl.cleaning.apply import plan_location as plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.compaction.request import CompactionRequest, Mode, PlanRefused
 from acidctl.compaction.request import plan_location as plan_compaction
-from acidctl.location import allocated_ids as module
+from acidctl.location import metastore_state as module
 from acidctl.location.find import find
-from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation
 from acidctl.metastore.interface import TxnState
 from acidctl.rows.read.past_snapshot import seen_at
-from acidctl.verbs.clean import plan_location as plan_cleaning
 
 Acidctl = Callable[..., Result]
 NAME = "hive:d.t"

@@ -24,7 +24,7 @@ from support.tables import ids_in, read_rows
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.compaction_kind import Hive as ReadBy
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
 from acidctl.orc.write import rle_columns
 
@@ -93,7 +93,7 @@ def test_random_histories_are_read_and_compacted_as_hive_does(
     failures = []
     for seed in history_seeds:
         # The stripes of histories are tiny: in every second one they are copied all the same, clean or not at all.
-        monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0 if seed % 2 else 1 << 20)
+        monkeypatch.setattr(written, "SMALL_STRIPE", 0 if seed % 2 else 1 << 20)
         # So few rows make short runs of ids: in every third one they are written as runs all the same.
         monkeypatch.setattr(rle_columns, "_ROWS_A_RUN", 64 if seed % 3 else 1)
         try:
@@ -128,7 +128,7 @@ def test_java_reads_copied_stripes(
     hive: Hive, kind: CompactionKind, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five stripes of Java's, two of them dirty in a major compaction: whole, by seeks, and with a predicate."""
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(written, "SMALL_STRIPE", 0)
     table = copy_table(shared_data / "hive-written" / "nation-25k" / "table", tmp_path / "t")
     before = read_rows(table)
     outcome = run_compaction(table, kind)

@@ -14,8 +14,7 @@ from support.servers.hive_server import HiveServer
 
 from acidctl.acid.reasons import Code, Reason
 from acidctl.location.find import find
-from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 
 pytestmark = [pytest.mark.server, pytest.mark.xdist_group("older-metastore")]
 

@@ -183,7 +183,7 @@ def commands_of(line: str) -> Iterator[list[str]]:
 
 def parse(words: list[str]) -> None:
     """Parse a call as the program would, and run nothing."""
-    from acidctl.location.snapshot_spec import SnapshotSpec
+    from acidctl.location.snapshot_resolver import SnapshotSpec
 
     context: click.Context = cli.make_context("acidctl", with_program_options_first(words))
     while isinstance(group := context.command, click.Group):

@@ -16,8 +16,7 @@ from acidctl.compaction.run import Compacted
 from acidctl.location.change.lock import Locking
 from acidctl.location.find import find
 from acidctl.location.metastore_schema import Declared
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.orc.types import OrcType, hive_type
 
 

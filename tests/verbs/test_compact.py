@@ -8,8 +8,7 @@ from pathlib import Path
 from support.made.due import write_deltas
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.engine import TaskOptions

@@ -10,10 +10,8 @@ import pytest
 
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.command_table import command_named
-from acidctl.verbs.clean import CleanOptions
+from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.options import LockOptions, WorkOptions, declared, made
-from acidctl.verbs.purge import PurgeOptions
-from acidctl.verbs.restore import RestoreOptions
 
 VERBS = {"clean": CleanOptions, "purge": PurgeOptions, "restore": RestoreOptions}
 

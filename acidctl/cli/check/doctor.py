@@ -143,7 +143,7 @@ def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
 
 
 def _check_metastore(metastore: str) -> Part:
-    from acidctl.location.named_metastore import NONE, client_of  # noqa: PLC0415 - only for --metastore
+    from acidctl.location.arguments import NONE, client_of  # noqa: PLC0415 - only for --metastore
     from acidctl.metastore.settings import find_settings, said_settings  # noqa: PLC0415 - only for --metastore
 
     record: Record = {"settings": [], "servers": [], "problem": None}
@@ -171,7 +171,7 @@ def _check_metastore(metastore: str) -> Part:
 
 
 def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:
-    from acidctl.location.named_metastore import VARIABLES  # noqa: PLC0415 - only for --metastore
+    from acidctl.location.arguments import VARIABLES  # noqa: PLC0415 - only for --metastore
 
     if "uris" in said:
         hint = "give an address: --metastore thrift://HOST:9083"

@@ -192,7 +192,7 @@ def _runner(engine: EngineOptions, locations: tuple[str, ...], options: Options)
         yield None
         return
     from acidctl.spark.driver.session import start_session  # noqa: PLC0415 - only for --engine spark
-    from acidctl.spark.isolated import SparkRunner  # noqa: PLC0415 - the same
+    from acidctl.spark.jobs import SparkRunner  # noqa: PLC0415 - the same
 
     shown = locations[0].rstrip("/").rpartition("/")[2] if len(locations) == 1 else f"{len(locations)}-locations"
     name = f"{socket.gethostname()}-validator-{shown}"

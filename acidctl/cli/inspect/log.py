@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError
-from acidctl.base.parallel import Stop, in_order
+from acidctl.base.parallel import in_order
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.output.console import Records, console, note
@@ -99,7 +100,7 @@ def _lines(locations: Sequence[str], storage: dict[str, str], visits: RunReporte
     places = once(find(locations, storage, SnapshotResolver(), visits.observer, looks=False))
     # The directory of a partitioned table has a log of its own, about staging directories that were cleaned.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
-    for found, done in in_order(everywhere, _done, _THREADS, Stop()):
+    for found, done in in_order(everywhere, _done, _THREADS, Deadline()):
         if isinstance(done, AcidctlError):
             visits.failed(found.shown, done)
         else:

@@ -66,7 +66,7 @@ def command(
     from acidctl.cli.output.console import put_json, put_text  # noqa: PLC0415 - as above
     from acidctl.cli.report.outcomes import RunReporter  # noqa: PLC0415 - as above
     from acidctl.overview.warehouse_status import Condition  # noqa: PLC0415 - as above
-    from acidctl.verbs.nightly_state import NightlyState, usual_folder  # noqa: PLC0415 - as above
+    from acidctl.verbs.nightly import NightlyState, usual_folder  # noqa: PLC0415 - as above
     from acidctl.wording import time_of  # noqa: PLC0415 - as above
 
     where = locations or everything(resolver)

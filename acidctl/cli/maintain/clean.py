@@ -8,7 +8,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import changing_command
-from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.verbs.maintain_options import CleanOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
@@ -52,6 +52,7 @@ def command(call: Call[CleanOptions]) -> int:
     went or changed since is refused, and the others are cleaned.
     """
     from acidctl.cli.report.clean_screen import CleanScreen  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.clean import clean  # noqa: PLC0415 - as above
 
     _refuse_contradictions(call)
     screen = CleanScreen(

@@ -9,7 +9,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import changing_command
-from acidctl.verbs.nightly import NightlyOptions
+from acidctl.verbs.maintain_options import NightlyOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
@@ -53,8 +53,7 @@ def command(call: Call[NightlyOptions]) -> int:
     """
     from acidctl.cli.config.settings import policies_of  # noqa: PLC0415 - --help does without
     from acidctl.cli.report.nightly_screen import NightlyScreen  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.nightly import nightly  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.nightly_state import usual_folder  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.nightly import nightly, usual_folder  # noqa: PLC0415 - as above
 
     options = replace(call.options, state=call.options.state or str(usual_folder()))
     context = click.get_current_context()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import changing_command
-from acidctl.verbs.purge import PurgeOptions, purge
+from acidctl.verbs.maintain_options import PurgeOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
@@ -27,6 +27,7 @@ def command(call: Call[PurgeOptions]) -> int:
     This cannot be undone. The backup of a repair that was interrupted stays.
     """
     from acidctl.cli.report.trash_screen import PurgeScreen  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.purge import purge  # noqa: PLC0415 - as above
 
     screen = PurgeScreen(call.output, call.run, call.options, yes=call.yes)
     return screen.show(purge(call.selection, call.options, screen))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import changing_command
-from acidctl.verbs.restore import RestoreOptions, restore
+from acidctl.verbs.maintain_options import RestoreOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
@@ -33,6 +33,7 @@ def command(call: Call[RestoreOptions]) -> int:
     from .acidctl-backup; it is refused if a repaired file was changed since.
     """
     from acidctl.cli.report.trash_screen import RestoreScreen  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.restore import restore  # noqa: PLC0415 - as above
 
     if call.options.list:
         shared.refuse_unused(

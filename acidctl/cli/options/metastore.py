@@ -10,7 +10,7 @@ import click
 from acidctl.base.errors import RefusedError
 from acidctl.cli.options.set_option import assigned, set_option, source_of_settings
 from acidctl.cli.output.redact import remember
-from acidctl.location.named_metastore import NONE, open_metastore, open_warehouse
+from acidctl.location.arguments import NONE, open_metastore
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
@@ -102,6 +102,8 @@ def _hide_secrets(metastore: Metastore) -> None:
 
 def warehouse_of(metastore: str | None, exclude: tuple[str, ...], *, read_lock: bool = False) -> Warehouse | None:
     """Return the metastore as a source of names and snapshots, which is closed when the command ends."""
+    from acidctl.location.snapshot_resolver import open_warehouse  # noqa: PLC0415 - --help does without
+
     warehouse = open_warehouse(settings_given(metastore), exclude, read_lock=read_lock)
     if warehouse is None and read_lock:
         raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")

@@ -177,8 +177,7 @@ def _resolver(
     read_lock: bool = False,
 ) -> SnapshotResolver:
     from acidctl.acid.assumed_commits import Assumption  # noqa: PLC0415 - --help does without
-    from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
-    from acidctl.location.snapshot_spec import SnapshotSpec  # noqa: PLC0415 - --help does without
+    from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec  # noqa: PLC0415 - as above
 
     spec = SnapshotSpec() if snapshot is None else SnapshotSpec.parse(*_lists_of(snapshot))
     if assume_committed is not None:

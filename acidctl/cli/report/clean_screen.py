@@ -22,7 +22,7 @@ from acidctl.wording import human_bytes, human_count, names_in_short, some_of, t
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.verbs.clean import CleanOptions
+    from acidctl.verbs.maintain_options import CleanOptions
 
 ENTRIES_SHOWN = 20
 """A location with more entries than this gets a line for each reason instead of one for each entry."""

@@ -16,8 +16,7 @@ from acidctl.wording import human_bytes, human_count, some_of
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.verbs.purge import PurgeOptions
-    from acidctl.verbs.restore import RestoreOptions
+    from acidctl.verbs.maintain_options import PurgeOptions, RestoreOptions
 
 MOST_NOTES = 20
 """The most locations that get remarks of their own."""

@@ -15,8 +15,16 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import working
 from acidctl.compaction.merge.agreement import refuse_twins
 from acidctl.compaction.merge.merge import Chunk, StripeRun, merge
-from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
-from acidctl.compaction.merge.written import open_writer, stripes_of, write_output
+from acidctl.compaction.merge.written import (
+    agrees,
+    counts_of,
+    describe,
+    has_large_stripe,
+    is_small,
+    open_writer,
+    stripes_of,
+    write_output,
+)
 from acidctl.compaction.proof.checksum import KeyFacts, RowProof, ascending_runs, key_checksum, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
 from acidctl.compaction.proof.values import event_checksum

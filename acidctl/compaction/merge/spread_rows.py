@@ -15,8 +15,7 @@ from acidctl.compaction.merge.merge import Chunk, StripeRun, merge, sorted_event
 from acidctl.compaction.merge.written import write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.values import spread_checksum
-from acidctl.compaction.rebalance.order import sort_keys, sorted_places
-from acidctl.compaction.rebalance.shares import Runs, Share, SortedShare
+from acidctl.compaction.rebalance import Runs, Share, SortedShare, sort_keys, sorted_places
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, StripeCopy
 from acidctl.orc.read.common_type import same_types
 from acidctl.orc.read.id_runs import id_run

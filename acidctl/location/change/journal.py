@@ -281,15 +281,10 @@ def _copy(fs: FileSystem, location: str, source: str, target: str) -> None:
             fs.rename(source, target)
     except AcidctlError:
         # The copy may exist if only its answer was lost, or if the store's client retried it and failed.
-        if not _is_copy(fs, source, target):
-            raise
-
-
-def _is_copy(fs: FileSystem, source: str, target: str) -> bool:
-    try:
-        return fs.stat(source).size == fs.stat(target).size and _ends_alike(fs, source, target)
-    except AcidctlError:
-        return False
+        with suppress(AcidctlError):
+            if fs.stat(source).size == fs.stat(target).size and _ends_alike(fs, source, target):
+                return
+        raise
 
 
 def _ends_alike(fs: FileSystem, source: str, target: str) -> bool:

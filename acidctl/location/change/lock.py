@@ -233,7 +233,10 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     try:
         owner = owner_at(fs, path)
     except AcidctlError as error:
-        return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", _after(fs, path, error))
+        hint = "try again"
+        if isinstance(error, NotFoundError | BadDataError | RefusedError) and fs.exists(path):
+            hint = f"acidctl makes no such directory, pipe or link: look who did, and move {fs.display(path)} away"
+        return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", hint)
     if owner is None:
         return ConflictError(
             what,
@@ -255,13 +258,6 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
         f"{owner} took the lock, {since}; whether it still runs only {where} can tell",
         "try again when it has ended; if it has, give --break-lock to remove the lock",
     )
-
-
-def _after(fs: FileSystem, path: str, error: AcidctlError) -> str:
-    """Return what to do about an unreadable lock: acidctl makes no directories, pipes or links of that name."""
-    if isinstance(error, NotFoundError | BadDataError | RefusedError) and fs.exists(path):
-        return f"acidctl did not make it so: look who did, and move {fs.display(path)} away"
-    return "try again"
 
 
 def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: bool) -> str:

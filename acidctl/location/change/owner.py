@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -64,8 +65,10 @@ class Owner:
 
     def is_dead(self) -> bool:
         """Return whether the process certainly ended, which shows only on its own machine and in its container."""
-        if not self.is_here():
-            return self.host == socket.gethostname() and _has_restarted(self.where, _here())
+        if not self.is_here():  # unless the machine was restarted, which ended all its processes
+            old, new = self.where.split("/"), _here().split("/")
+            is_known = self.host == socket.gethostname() and len(old) == len(new) == 3 and bool(old[0])
+            return is_known and old[0] == new[0] and old[1] != new[1]
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -109,25 +112,14 @@ def started_at() -> float:
 
 def _here() -> str:
     """Return ``<machine>/<boot>/<namespace of process ids>``; empty if the kernel does not show it."""
+    machine = ""  # as in many containers
+    with suppress(OSError):
+        machine = Path("/etc/machine-id").read_text().strip().replace("/", "")
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{_machine()}/{boot}/{Path('/proc/self/ns/pid').readlink()}"
+        return f"{machine}/{boot}/{Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return ""
-
-
-def _machine() -> str:
-    """Return an id that survives a reboot; empty in many containers."""
-    try:
-        return Path("/etc/machine-id").read_text().strip().replace("/", "")
-    except OSError:
-        return ""
-
-
-def _has_restarted(before: str, now: str) -> bool:
-    """Return whether a machine was restarted since, which ended all its processes."""
-    old, new = before.split("/"), now.split("/")
-    return len(old) == len(new) == 3 and bool(old[0]) and old[0] == new[0] and old[1] != new[1]
 
 
 def _started(pid: int) -> int:

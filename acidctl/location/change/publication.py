@@ -1,4 +1,4 @@
-"""Publishes staged results: a note of intent, the renames or copies, and how to finish or undo them.
+"""Publishes staged results: a note of intent, the renames or copies, and how to finish, undo or discard them.
 
 A store renames one directory at a time. If two must appear (a minor compaction, format section 8.6), the intent is
 first written to the staging directory, so that any later run can finish.
@@ -10,21 +10,28 @@ copies holds the lock of the location.
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from acidctl.acid.listing import Ages
 from acidctl.acid.names import other_kind, parse_directory
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, StorageError
 from acidctl.location.change.journal import Act, Step, do, is_inside, read_note, remove_run, take_back, undid_torn
-from acidctl.location.change.own_files import require_ours, write_checked
-from acidctl.location.change.owner import OWNER
+from acidctl.location.change.lock import Locking
+from acidctl.location.change.own_files import not_ours, require_ours, write_checked
+from acidctl.location.change.owner import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.wording import some_of
 
 INTENT = "_publish.json"
 _HALF = "appeared, and what belongs to it did not"
+_NAMELESS = re.compile(r"_tmp_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DEAD_SECONDS = 86400.0
+"""The owner's note follows a moment after a staging directory is made; Hive's directory may wait for MapReduce."""
 
 Copy = tuple[str, str]
 """A staged file, relative to the staging directory, and its target, relative to the location."""
@@ -59,19 +66,14 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
     except BaseException as error:
         # The rename that failed, or was interrupted, may have been done, and only its answer lost.
         is_lost = isinstance(error, StorageError) or not isinstance(error, AcidctlError)
-        if is_lost and len(steps) > len(shown) and _arrived(fs, location, steps[len(shown)]):
-            shown.append(steps[len(shown)])
+        if is_lost and len(steps) > len(shown):
+            last = steps[len(shown)]
+            with suppress(AcidctlError):  # if it cannot be checked, it was not renamed
+                if not fs.exists(join(location, last.source)) and fs.exists(join(location, last.target)):
+                    shown.append(last)
         if isinstance(error, AcidctlError) or len(steps) > len(shown):
             _take_back(fs, location, shown)
         raise
-
-
-def _arrived(fs: FileSystem, location: str, step: Step) -> bool:
-    """Return whether a directory has left the staging directory; if that cannot be checked, it has not."""
-    try:
-        return not fs.exists(join(location, step.source)) and fs.exists(join(location, step.target))
-    except AcidctlError:
-        return False
 
 
 def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Copy]) -> None:
@@ -173,18 +175,17 @@ def _waiting(snapshot: Snapshot, staging: str) -> Sequence[Step]:
 def _copies_of(snapshot: Snapshot, staging: str) -> list[Step]:
     """Return the copies in a note; none if it contains renames, or anything that a compaction does not do."""
 
+    def is_output(path: str) -> bool:
+        directory, _, name = path.partition("/")
+        return parse_directory(directory) is not None and "/" not in name and is_inside(name)
+
     def understood(note: Any) -> list[Step]:
         steps = _copies(staging, [(str(source), str(target)) for source, target in note["copies"]])
-        return steps if all(is_inside(step.source) and _is_output(step.target) for step in steps) else []
+        return steps if all(is_inside(step.source) and is_output(step.target) for step in steps) else []
 
     with suppress(NotFoundError):  # it was removed meanwhile
         return read_note(snapshot.fs, snapshot.absolute(f"{staging}/{INTENT}"), understood) or []
     return []
-
-
-def _is_output(path: str) -> bool:
-    directory, _, name = path.partition("/")
-    return parse_directory(directory) is not None and "/" not in name and is_inside(name)
 
 
 def _missing(snapshot: Snapshot, steps: Sequence[Step]) -> Sequence[Step]:
@@ -230,3 +231,45 @@ def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
 def remove_staging(fs: FileSystem, staging: str) -> None:
     """Remove a staging directory, its owner file last: a partly removed one must still be recognized as dead."""
     remove_run(fs, staging, INTENT, (OWNER,))
+
+
+def finish_interrupted(snapshot: Snapshot, locking: Locking) -> tuple[str, ...]:
+    """Remove stale staging, finish an interrupted publication, and return the names that were published."""
+    remove_dead_staging(snapshot)
+    if not half_published(snapshot):
+        return ()
+    with locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
+        # List it again: the process that held the lock until now may have finished it.
+        return finish_half_published(snapshot.again())
+
+
+def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
+    """Remove the staging directories of killed compactions, unless they are half published, and return their names.
+
+    Staging of this machine is removed if its process has ended. Staging without a note of its owner, from a compaction
+    that was killed before it wrote any data, is removed if nothing was written to it for a day. Staging of other
+    machines, and whatever cannot be removed, stays hidden and does no harm.
+    """
+    fs = snapshot.fs
+    half = {staging for staging, _ in half_published(snapshot)}
+    paths = [entry.path.partition("/") for entry in snapshot.listing.entries]
+    owned = {name for name, _, rest in paths if rest == OWNER} - half
+    removed = []
+    for name in sorted({name for name, _, _ in paths if name.startswith("_tmp_")} - half):
+        try:
+            owner = owner_at(fs, snapshot.absolute(f"{name}/{OWNER}")) if name in owned else None
+            is_dead = owner.is_dead() if owner else _is_nameless(snapshot, name, time.time())
+            if is_dead and not not_ours(fs, snapshot.path, name):
+                remove_staging(fs, snapshot.absolute(name))
+                removed.append(name)
+        except AcidctlError:
+            continue
+    return tuple(removed)
+
+
+def _is_nameless(snapshot: Snapshot, name: str, now: float) -> bool:
+    """Say if the compaction was killed before it noted its owner; the directory then holds no data yet."""
+    files = snapshot.listing.files_by_child.get(name, ())
+    is_empty = all(entry.path == f"{name}/{OWNER}" or not entry.size for entry in files)
+    is_old = Ages.of(snapshot.listing).is_old(name, now - _DEAD_SECONDS)
+    return bool(_NAMELESS.fullmatch(name)) and is_empty and is_old

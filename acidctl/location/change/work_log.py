@@ -110,19 +110,16 @@ class LogEntry:
             return None
 
 
-def _cut_short(value: Fact) -> Fact:
-    if isinstance(value, list):
-        return [name[:_MOST_TEXT] for name in value[:_MOST_NAMES]]
-    return value[:_MOST_TEXT] if isinstance(value, str) else value
-
-
 def _facts(record: Any) -> dict[str, Fact]:
     facts: dict[str, Fact] = {}
     for name, value in list(record.items())[:_MOST_FACTS]:
-        is_number = isinstance(value, int | float) and math.isfinite(value) and abs(value) < 1 << 63
-        is_names = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        if is_number or is_names or isinstance(value, str):
-            facts[name[:_MOST_TEXT]] = _cut_short(value)
+        key = name[:_MOST_TEXT]
+        if isinstance(value, str):
+            facts[key] = value[:_MOST_TEXT]
+        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+            facts[key] = [item[:_MOST_TEXT] for item in value[:_MOST_NAMES]]
+        elif isinstance(value, int | float) and math.isfinite(value) and abs(value) < 1 << 63:
+            facts[key] = value
     return facts
 
 
@@ -171,7 +168,10 @@ def log_all(
 
 def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
     new_id = entries[-1].id
-    before = _own_files(fs, location)
+    before = _log_files(fs, location)
+    if before:  # this user replaces no file of others
+        access = fs.access_below(location)
+        before = {name: owner for name, owner in before.items() if not foreign(access.get(name))}
     merged, whole = _merged(fs, location, before)
     lines = [entry.line() for entry in [*reversed(merged), *entries]]
     data = _END
@@ -215,13 +215,6 @@ def _log_files(fs: FileSystem, location: str) -> dict[str, str]:
     access = fs.access_below(location)
     files = (name for name in sorted(names) if not ((info := access.get(name)) and info.is_link))
     return {name: info.owner if (info := access.get(name)) else "" for name in list(files)[-_MOST_FILES:]}
-
-
-def _own_files(fs: FileSystem, location: str) -> dict[str, str]:
-    """Return the log files that this user may replace."""
-    files = _log_files(fs, location)
-    access = fs.access_below(location) if files else {}
-    return {name: owner for name, owner in files.items() if not foreign(access.get(name))}
 
 
 def _merged(fs: FileSystem, location: str, files: Mapping[str, str]) -> tuple[list[LogEntry], list[str]]:

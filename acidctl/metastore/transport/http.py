@@ -1,4 +1,4 @@
-"""Thrift over HTTP: a POST request per call, answered with status 200.
+"""Speak Thrift over HTTP: each call is a POST request, answered with status 200.
 
 It ignores the environment's proxies, like Hive's own client, because a metastore is inside the network.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
-from typing import Any
+from typing import Any, cast
 
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
@@ -17,8 +17,7 @@ from acidctl.base.errors import AccessError
 from acidctl.base.printable import printable
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.settings import Address
-from acidctl.metastore.transport.frames import Frames
-from acidctl.metastore.transport.stream import MOST_BYTES, Stream
+from acidctl.metastore.transport.stream import MOST_BYTES, Frames, Stream
 
 _MOST_WORDS = 300
 
@@ -54,7 +53,10 @@ class HttpTransport(Frames):
         headers |= self._headers
         if self._login:
             headers["Authorization"] = self._login()
-        connection = _Connection(self._stream, self._address)
+        connection = HTTPConnection(self._address.host, self._address.port)
+        if not self._stream.is_fresh:
+            self._stream.open()
+        connection.sock = cast(Any, _Socket(self._stream))
         try:
             connection.request("POST", self._address.path or "/", body, headers)
             self._in = io.BytesIO(self._body(connection.getresponse()))
@@ -91,19 +93,8 @@ def _cut() -> TTransportException:
     return TTransportException(TTransportException.END_OF_FILE, "an answer that ends in the middle")
 
 
-class _Connection(HTTPConnection):
-    def __init__(self, stream: Stream, address: Address) -> None:
-        super().__init__(address.host, address.port)
-        self._stream = stream
-
-    def connect(self) -> None:
-        if not self._stream.is_fresh:
-            self._stream.open()
-        self.sock: Any = _Socket(self._stream)
-
-
 class _Socket:
-    # The methods of a socket that http.client calls.
+    """The methods of a socket that http.client calls."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

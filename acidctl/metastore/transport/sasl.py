@@ -1,4 +1,4 @@
-"""Login with SASL in Thrift's frames: a status, a length, and the mechanism's message."""
+"""Log in with SASL in Thrift's frames: a status, a length, and the mechanism's message."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from thrift.protocol.TProtocol import TProtocolException
 from acidctl.base.errors import AccessError, RefusedError
 from acidctl.base.printable import printable
 from acidctl.metastore.settings import Protection
-from acidctl.metastore.transport.frames import Frames
-from acidctl.metastore.transport.stream import Stream
+from acidctl.metastore.transport.stream import Frames, Stream
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)
-_MOST_BYTES = 1 << 20
-"""Limit of one message of a login, as the server is not trusted yet."""
-
+_MOST_BYTES = 1 << 20  # limit of one message of a login, as the server is not trusted yet
 _MOST_ROUNDS = 10
 _MOST_WORDS = 300
 
@@ -33,7 +30,7 @@ class SaslLayer(Protocol):
         ...
 
 
-class Mechanism(Protocol):
+class Mechanism:
     """A SASL mechanism for one login.
 
     Attributes:
@@ -43,42 +40,29 @@ class Mechanism(Protocol):
         layer: set after the login; None if messages are not protected.
     """
 
-    name: str
-    hint: str
-
-    @property
-    def layer(self) -> SaslLayer | None: ...
-
-    @property
-    def description(self) -> str: ...
+    name = ""
+    hint = ""
+    description = ""
+    layer: SaslLayer | None = None
 
     def respond(self, challenge: bytes) -> bytes:
         """Return the answer to the server's challenge; the first challenge is empty."""
-        ...
+        raise NotImplementedError
 
     def end(self, last: bytes) -> None:
-        """Check the server's last message, which accepts the login.
-
-        Raises:
-            AccessError: the server has not proven that it knows the secret.
-        """
-        ...
+        """Check the server's last message; AccessError if the server has not proven that it knows the secret."""
 
 
-class Plain:
-    """The mechanism PLAIN (RFC 4616), which sends the password itself."""
+class Plain(Mechanism):
+    """The mechanism PLAIN (RFC 4616), which sends the password itself: only TLS proves the server's identity."""
 
     name = "PLAIN"
     hint = "check the settings user and password"
-    layer: SaslLayer | None = None
 
     def __init__(self, user: str, password: str) -> None:
         self._user = user
         self._password = password
-
-    @property
-    def description(self) -> str:
-        return f"as {self._user} with a password"
+        self.description = f"as {user} with a password"
 
     def respond(self, challenge: bytes) -> bytes:
         """Return user and password, separated by NUL."""
@@ -87,9 +71,6 @@ class Plain:
         if "\0" in self._user + self._password:
             raise AccessError("user and password for the metastore cannot be sent", "a NUL is in them", self.hint)
         return f"\0{self._user}\0{self._password}".encode()
-
-    def end(self, last: bytes) -> None:
-        """Accept any end: only TLS proves the server's identity."""
 
 
 class SaslTransport(Frames):
@@ -120,11 +101,9 @@ class SaslTransport(Frames):
                 self.mechanism.end(message)
                 return
             if status != _OK:
-                raise AccessError(
-                    f"the metastore {self._shown} does not let one in {self.mechanism.description}",
-                    printable(message[:_MOST_WORDS].decode("utf-8", "replace")),
-                    self.mechanism.hint,
-                )
+                what = f"the metastore {self._shown} does not let one in {self.mechanism.description}"
+                why = printable(message[:_MOST_WORDS].decode("utf-8", "replace"))
+                raise AccessError(what, why, self.mechanism.hint)
             self._send(_OK, self.mechanism.respond(message))
         raise TProtocolException(TProtocolException.INVALID_DATA, "a login without an end")
 
@@ -135,9 +114,8 @@ class SaslTransport(Frames):
         head = self._stream.readAll(5)
         status, size = head[0], int.from_bytes(head[1:], "big")
         if status not in (_OK, _BAD, _ERROR, _COMPLETE) or size > _MOST_BYTES:
-            raise TProtocolException(
-                TProtocolException.INVALID_DATA, f"no answer to a login: status {status}, {size} bytes"
-            )
+            why = f"no answer to a login: status {status}, {size} bytes"
+            raise TProtocolException(TProtocolException.INVALID_DATA, why)
         return status, self._stream.readAll(size)
 
     def _wrapped(self, data: bytes) -> Iterator[bytes]:
@@ -150,8 +128,7 @@ class SaslTransport(Frames):
 def chosen_protection(wanted: tuple[Protection, ...], offered: set[Protection], shown: str) -> Protection:
     """Return the first wanted protection that the server offers, else the weakest one stronger than a wanted one.
 
-    Raises:
-        RefusedError: the server offers only weaker protection.
+    RefusedError if the server offers only weaker protection.
     """
     for protection in wanted:
         if protection in offered:
@@ -160,8 +137,6 @@ def chosen_protection(wanted: tuple[Protection, ...], offered: set[Protection], 
     stronger = [protection for protection in order[min(map(order.index, wanted)) :] if protection in offered]
     if stronger:
         return stronger[0]
-    raise RefusedError(
-        f"the metastore {shown} protects messages less than is wanted",
-        f"it offers {', '.join(sorted(offered)) or 'nothing'}, and {', '.join(wanted)} is wanted",
-        "the setting protection, or hadoop.rpc.protection in core-site.xml",
-    )
+    why = f"it offers {', '.join(sorted(offered)) or 'nothing'}, and {', '.join(wanted)} is wanted"
+    hint = "the setting protection, or hadoop.rpc.protection in core-site.xml"
+    raise RefusedError(f"the metastore {shown} protects messages less than is wanted", why, hint)

@@ -1,4 +1,4 @@
-"""The SASL mechanism DIGEST-MD5 (RFC 2831), which Hadoop uses for delegation tokens: it does not send the token."""
+"""Log in with a delegation token by the SASL mechanism DIGEST-MD5 (RFC 2831), which does not send the token."""
 
 from __future__ import annotations
 
@@ -14,21 +14,17 @@ from thrift.protocol.TProtocol import TProtocolException
 from acidctl.base.errors import AccessError, UsageProblem
 from acidctl.hadoop.tokens import Token
 from acidctl.metastore.settings import Protection
-from acidctl.metastore.transport.sasl import SaslLayer, chosen_protection
+from acidctl.metastore.transport.sasl import Mechanism, chosen_protection
 
 _QOP = {Protection.AUTHENTICATION: "auth", Protection.INTEGRITY: "auth-int", Protection.PRIVACY: "auth-conf"}
-_URI = "null/default"
-"""Protocol and host: Hive's client and server both use these values."""
-
+_URI = "null/default"  # protocol and host: Hive's client and server both use these values
 _PAIR = re.compile(r'\s*([A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))\s*(?:,|$)')
 _KIND, _MAC, _SEQUENCE = b"\0\1", 10, 4
-_SEAL = {"rc4": 16, "rc4-56": 7, "rc4-40": 5}
-"""Ciphers with the bytes of the key that they use, strongest first."""
-
+_SEAL = {"rc4": 16, "rc4-56": 7, "rc4-40": 5}  # ciphers with the bytes of the key that they use, strongest first
 _NO_BODY = ":" + "0" * 32
 
 
-class Digest:
+class Digest(Mechanism):
     """A login with a delegation token.
 
     Args:
@@ -46,13 +42,7 @@ class Digest:
         self._wanted = wanted
         self._proof = ""
         self._is_done = False
-        self._protection: Protection | None = None
-        self.layer: SaslLayer | None = None
-
-    @property
-    def description(self) -> str:
-        """Description of the login and of the protection of messages."""
-        return "with a delegation token" + (f", {self._protection}" if self._protection else "")
+        self.description = "with a delegation token"
 
     def respond(self, challenge: bytes) -> bytes:
         """Answer the server's challenge, which comes first; then check its proof that it knows the token, too."""
@@ -71,8 +61,9 @@ class Digest:
         cipher = next((name for name in _SEAL if name in ciphers), "")
         if not cipher:
             offered.discard(Protection.PRIVACY)
-        self._protection = chosen_protection(self._wanted, offered, self._shown)
-        qop, cnonce = _QOP[self._protection], secrets.token_hex(16)
+        protection = chosen_protection(self._wanted, offered, self._shown)
+        self.description += f", {protection}"
+        qop, cnonce = _QOP[protection], secrets.token_hex(16)
         user = md5(f"{self._user}:{realm}:{self._password}".encode(), usedforsecurity=False).digest()
         key = md5(user + f":{nonce}:{cnonce}".encode(), usedforsecurity=False).digest()
         body = "" if qop == "auth" else _NO_BODY
@@ -82,9 +73,9 @@ class Digest:
             return _hex(f"{key.hex()}:{nonce}:00000001:{cnonce}:{qop}:{uri_hash}")
 
         self._proof = proof("")
-        if self._protection == Protection.INTEGRITY:
+        if protection == Protection.INTEGRITY:
             self.layer = Signed(key)
-        elif self._protection == Protection.PRIVACY:
+        elif protection == Protection.PRIVACY:
             self.layer = Sealed(key, _SEAL[cipher])
         parts = [
             "charset=utf-8",
@@ -108,28 +99,20 @@ class Digest:
     def _verify(self, words: bytes) -> None:
         shown = _pairs(words).get("rspauth", "")
         if not self._proof or not hmac.compare_digest(shown.encode(), self._proof.encode()):
-            raise AccessError(
-                f"the metastore {self._shown} does not know the delegation token",
-                "it has not proven that it does: it may be another server",
-                "check its address, and get a new token",
-            )
+            what = f"the metastore {self._shown} does not know the delegation token"
+            why = "it has not proven that it does: it may be another server"
+            raise AccessError(what, why, "check its address, and get a new token")
         self._is_done = True
 
 
 def token_of_text(text: str) -> Token:
-    """Parse a delegation token in Hadoop's URL-safe form.
-
-    Raises:
-        UsageProblem: the text is not a token.
-    """
+    """Parse a delegation token in Hadoop's URL-safe form.  UsageProblem if the text is not a token."""
     try:
         return Token.of_text(text)
     except ValueError as error:
-        raise UsageProblem(
-            "the delegation token for the metastore cannot be read",
-            "it is not the text of a Hadoop token",
-            "the setting token, or ACIDCTL_METASTORE_TOKEN: as get_delegation_token gives it",
-        ) from error
+        why = "it is not the text of a Hadoop token"
+        hint = "the setting token, or ACIDCTL_METASTORE_TOKEN: as get_delegation_token gives it"
+        raise UsageProblem("the delegation token for the metastore cannot be read", why, hint) from error
 
 
 class Signed:
@@ -150,8 +133,7 @@ class Signed:
     def unwrap(self, frame: bytes) -> bytes:
         """Return the message of a frame.
 
-        Raises:
-            TProtocolException: a message was changed, dropped or repeated on its way.
+        TProtocolException if a message was changed, dropped or repeated on its way.
         """
         number = self._received.to_bytes(_SEQUENCE, "big")
         self._received += 1
@@ -209,11 +191,7 @@ def _rc4(key: bytes) -> Iterator[int]:
 
 
 def _pairs(words: bytes) -> dict[str, str]:
-    """Parse ``name="value",name=value``.
-
-    Raises:
-        TProtocolException: the text does not have this form.
-    """
+    """Parse ``name="value",name=value``.  TProtocolException if the text does not have this form."""
     text, pairs, at = words.decode("utf-8", "replace"), dict[str, str](), 0
     while at < len(text):
         match = _PAIR.match(text, at)

@@ -1,10 +1,11 @@
-"""The SASL mechanism GSSAPI (RFC 4752) and SPNEGO: logins with a Kerberos ticket."""
+"""Log in with a Kerberos ticket by the SASL mechanism GSSAPI (RFC 4752), or by SPNEGO over HTTP."""
 
 from __future__ import annotations
 
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from thrift.protocol.TProtocol import TProtocolException
@@ -13,7 +14,7 @@ from acidctl.base.errors import AccessError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.hadoop.kerberos import KINIT, credentials, gssapi_for, reason_of
 from acidctl.metastore.settings import Protection
-from acidctl.metastore.transport.sasl import chosen_protection
+from acidctl.metastore.transport.sasl import Mechanism, chosen_protection
 
 _BITS = {Protection.AUTHENTICATION: 1, Protection.INTEGRITY: 2, Protection.PRIVACY: 4}
 _MOST_RECEIVED = 0xFFFFFF
@@ -21,7 +22,7 @@ _LEAST_SENT = 1024
 _SPNEGO = "1.3.6.1.5.5.2"
 
 
-class Kerberos:
+class Kerberos(Mechanism):
     """A login with a Kerberos ticket.
 
     Args:
@@ -53,28 +54,21 @@ class Kerberos:
             mech=gssapi.MechType.kerberos,
             usage="initiate",
         )
-        self.layer: KerberosLayer | None = None
-
-    @property
-    def description(self) -> str:
-        """Description of the user and of the protection of messages."""
-        if not self._context.complete:
-            return "with Kerberos"
-        how = f", {self._protection}" if self._protection else ""
-        return f"as {printable(str(self._context.initiator_name))} to {self._principal}{how}"
+        self.description = "with Kerberos"
 
     def respond(self, challenge: bytes) -> bytes:
         """Exchange tickets, and choose a protection in the last step."""
         try:
             if not self._context.complete:
-                return bytes(self._context.step(challenge or None) or b"")
+                answer = bytes(self._context.step(challenge or None) or b"")
+                if self._context.complete:
+                    self.description = f"as {printable(str(self._context.initiator_name))} to {self._principal}"
+                return answer
             return self._choose(challenge)
         except self._gssapi.exceptions.GSSError as error:
-            raise AccessError(
-                f"cannot log in to the metastore {self._shown} as {self._principal} with Kerberos",
-                printable(reason_of(error)),
-                f"check the setting principal, and the clocks; {KINIT}",
-            ) from error
+            what = f"cannot log in to the metastore {self._shown} as {self._principal} with Kerberos"
+            hint = f"check the setting principal, and the clocks; {KINIT}"
+            raise AccessError(what, printable(reason_of(error)), hint) from error
 
     def _choose(self, challenge: bytes) -> bytes:
         offer = self._context.unwrap(challenge).message
@@ -87,6 +81,7 @@ class Kerberos:
         if not actual & flags.integrity:
             offered.discard(Protection.INTEGRITY)
         self._protection = chosen_protection(self._wanted, offered, self._shown)
+        self.description += f", {self._protection}"
         most = int.from_bytes(offer[1:], "big")
         if self._protection != Protection.AUTHENTICATION:
             encrypts = self._protection == Protection.PRIVACY
@@ -99,11 +94,8 @@ class Kerberos:
     def end(self, last: bytes) -> None:
         """Check that a protection was chosen, and that nothing comes with the end."""
         if not self._protection or last:
-            raise AccessError(
-                f"the metastore {self._shown} did not finish the Kerberos login",
-                "it says that one is in, and has not shown who it is",
-                "see the metastore's log",
-            )
+            what = f"the metastore {self._shown} did not finish the Kerberos login"
+            raise AccessError(what, "it accepts the login, and has not shown who it is", "see the metastore's log")
 
 
 class KerberosLayer:
@@ -128,8 +120,7 @@ class KerberosLayer:
     def unwrap(self, frame: bytes) -> bytes:
         """Return the content of a frame.
 
-        Raises:
-            TProtocolException: the frame was changed on its way, or is not encrypted.
+        TProtocolException if the frame was changed on its way, or is not encrypted.
         """
         try:
             unwrapped = self._context.unwrap(frame)
@@ -157,31 +148,22 @@ def negotiate_header(shown: str, principal: str, keytab: str, client: str) -> st
         )
         return "Negotiate " + b64encode(context.step() or b"").decode()
     except gssapi.exceptions.GSSError as error:
-        raise AccessError(
-            f"cannot log in to the metastore {shown} as {principal} with Kerberos", printable(reason_of(error)), KINIT
-        ) from error
+        what = f"cannot log in to the metastore {shown} as {principal} with Kerberos"
+        raise AccessError(what, printable(reason_of(error)), KINIT) from error
 
 
 def server_principal(principal: str, host: str) -> str:
     """Replace ``_HOST`` in a principal by the canonical name of the host in lower case, as Hadoop does.
 
-    Raises:
-        UsageProblem: the principal does not have the form of a server's.
+    UsageProblem if the principal does not have the form of a server's.
     """
     service, slash, rest = principal.partition("/")
     named, at, realm = rest.partition("@")
     if not service or not slash or not named:
-        raise UsageProblem(
-            f"not the principal of a metastore: {printable(principal) or 'none is given'}",
-            "",
-            "the setting principal, hive/_HOST@REALM, as hive.metastore.kerberos.principal of the server",
-        )
-    return f"{service}/{canonical_host(host) if named == '_HOST' else named}{at}{realm}"
-
-
-def canonical_host(host: str) -> str:
-    """Return the name that a reverse lookup gives for a host; the host itself if that fails."""
-    try:
-        return socket.gethostbyaddr(host)[0].lower()
-    except OSError:
-        return host.lower()
+        hint = "the setting principal, hive/_HOST@REALM, as hive.metastore.kerberos.principal of the server"
+        raise UsageProblem(f"not the principal of a metastore: {printable(principal) or 'none is given'}", "", hint)
+    if named == "_HOST":
+        named = host.lower()
+        with suppress(OSError):
+            named = socket.gethostbyaddr(host)[0].lower()
+    return f"{service}/{named}{at}{realm}"

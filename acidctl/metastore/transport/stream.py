@@ -1,4 +1,4 @@
-"""A socket to a metastore, optionally with TLS, with limits for the time and size of an answer."""
+"""Connect to a metastore by a socket, perhaps with TLS, and limit the time and size of answers; frame messages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from io import BytesIO
 
 from thrift.protocol.TProtocol import TProtocolException
-from thrift.transport.TTransport import TTransportBase, TTransportException
+from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
 from acidctl.base.errors import AccessError, EnvironmentProblem
 from acidctl.base.printable import printable
@@ -20,6 +22,7 @@ MOST_BYTES = 256 << 20
 """Largest answer; by default, Hive's own server sends at most 100 MB per message."""
 
 _PIECE = 1 << 20
+_EMPTY = 100  # consecutive empty frames after which the answer counts as malformed
 
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 _SASL_REFUSALS = (3, 4)
@@ -182,28 +185,86 @@ class Stream(TTransportBase):  # type: ignore[misc]
     def _refuse_other(self, data: bytes) -> None:
         """Raise if the first bytes of an answer belong to another protocol."""
         if data[:2] == b"\x15\x03" and not self._context:
-            raise MetastoreError(
-                f"the metastore {self._shown} speaks TLS", "it was not asked with TLS", "the setting tls=true"
-            )
+            what = f"the metastore {self._shown} speaks TLS"
+            raise MetastoreError(what, "it was not asked with TLS", "the setting tls=true")
         if data[:5] == b"HTTP/" and not self._is_http:
-            raise MetastoreError(
-                f"the metastore {self._shown} speaks HTTP", "", "write its address as http://HOST:PORT/metastore"
-            )
+            hint = "write its address as http://HOST:PORT/metastore"
+            raise MetastoreError(f"the metastore {self._shown} speaks HTTP", "", hint)
         is_refusal = data[0] in _SASL_REFUSALS and len(data) > 4 and int.from_bytes(data[1:5], "big") < _MOST_WORDS
         if is_refusal and not self._is_sasl and not self._is_http:
-            raise MetastoreError(
-                f"the metastore {self._shown} wants a login",
-                "none is given",
-                "the setting auth=kerberos, token or plain",
-            )
+            hint = "the setting auth=kerberos, token or plain"
+            raise MetastoreError(f"the metastore {self._shown} wants a login", "none is given", hint)
+
+
+class Frames(TTransportBase, CReadableTransport):  # type: ignore[misc]
+    """Messages preceded by their length, Thrift's framed transport, also used after a login with SASL."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._in = BytesIO()
+        self._out = bytearray()
+
+    def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
+        """Return whether the stream is open."""
+        return self._stream.isOpen()
+
+    def open(self) -> None:
+        """Connect."""
+        self._stream.open()
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes of a frame, at least one."""
+        return self._in.read(size) or self._next().read(size)
+
+    def write(self, data: bytes) -> None:
+        """Buffer data for the next message."""
+        self._out += data
+
+    def flush(self) -> None:
+        """Send the buffered data as one message."""
+        data, self._out = bytes(self._out), bytearray()
+        self._stream.write(b"".join(len(part).to_bytes(4, "big") + part for part in self._wrapped(data)))
+
+    @property
+    def cstringio_buf(self) -> BytesIO:
+        """Return the buffer that the accelerator reads."""
+        return self._in
+
+    def cstringio_refill(self, read: bytes, wanted: int) -> BytesIO:
+        """Return a buffer with at least `wanted` bytes that begins with `read`."""
+        parts, size = [read], len(read)
+        while size < wanted:
+            parts.append(self._next().getvalue())
+            size += len(parts[-1])
+            if size > 2 * MOST_BYTES:
+                raise TProtocolException(TProtocolException.SIZE_LIMIT, f"a text of {wanted} bytes")
+        self._in = BytesIO(b"".join(parts))
+        return self._in
+
+    def _wrapped(self, data: bytes) -> Iterator[bytes]:
+        yield data
+
+    def _unwrapped(self, frame: bytes) -> bytes:
+        return frame
+
+    def _next(self) -> BytesIO:
+        """Return the next frame that is not empty."""
+        for _ in range(_EMPTY):
+            size = int.from_bytes(self._stream.readAll(4), "big")
+            if size > MOST_BYTES:
+                raise TProtocolException(TProtocolException.SIZE_LIMIT, f"a frame of {size} bytes")
+            if frame := self._unwrapped(self._stream.readAll(size)):
+                self._in = BytesIO(frame)
+                return self._in
+        raise TProtocolException(TProtocolException.INVALID_DATA, "nothing but empty frames")
 
 
 def context_of(tls: Tls) -> ssl.SSLContext:
-    """Return a TLS context that checks names and certificates.
-
-    Raises:
-        EnvironmentProblem: a file cannot be used.
-    """
+    """Return a TLS context that checks names and certificates.  EnvironmentProblem if a file cannot be used."""
     shown = ""
     try:
         shown = tls.authority
@@ -213,11 +274,9 @@ def context_of(tls: Tls) -> ssl.SSLContext:
             # Without this function, Python would prompt for a password on the terminal.
             context.load_cert_chain(tls.certificate, tls.key or None, password=_no_password)
     except (OSError, ssl.SSLError, ValueError) as error:
-        raise EnvironmentProblem(
-            "the certificates for the metastore cannot be used",
-            f"{printable(shown)}: {getattr(error, 'strerror', None) or error}",
-            f"give PEM files, a key without a password; from a Java keystore: {_CONVERT.format('STORE')}",
-        ) from error
+        why = f"{printable(shown)}: {getattr(error, 'strerror', None) or error}"
+        hint = f"give PEM files, a key without a password; from a Java keystore: {_CONVERT.format('STORE')}"
+        raise EnvironmentProblem("the certificates for the metastore cannot be used", why, hint) from error
     return context
 
 

@@ -1,4 +1,4 @@
-"""Choice of the transport by the settings: a socket or HTTP, TLS, a login, and frames."""
+"""Choose the transport by the settings: a socket or HTTP, TLS, a login, and frames."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from thrift.transport.TTransport import TBufferedTransport
 from acidctl.base.errors import RefusedError, UsageProblem
 from acidctl.hadoop.kerberos import KINIT
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, Protection, Tls
-from acidctl.metastore.transport.frames import Frames
 from acidctl.metastore.transport.http import HttpTransport
 from acidctl.metastore.transport.sasl import Mechanism, Plain, SaslTransport
 from acidctl.metastore.transport.sasl_digest import Digest, token_of_text
 from acidctl.metastore.transport.sasl_kerberos import Kerberos, negotiate_header, server_principal
-from acidctl.metastore.transport.stream import Stream, context_of
+from acidctl.metastore.transport.stream import Frames, Stream, context_of
 
 _BUFFER = 64 << 10
 _SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
@@ -53,11 +52,8 @@ def transport_of(settings: MetastoreSettings, address: Address) -> Transport:
     if address.path is not None:
         return _http(settings, address, context)
     if settings.login is Login.JWT:
-        raise UsageProblem(
-            "a JWT is for a metastore over HTTP",
-            f"{address.url} is none",
-            "the setting transport=http, or another auth",
-        )
+        hint = "the setting transport=http, or another auth"
+        raise UsageProblem("a JWT is for a metastore over HTTP", f"{address.url} is not one", hint)
     has_login = settings.login is not Login.NONE
     stream = Stream(address.url, address.host, address.port, context, is_sasl=has_login)
     if has_login:  # after a login, Hive uses SASL's frames even if it is configured as framed
@@ -72,11 +68,9 @@ def _refuse_bare_secrets(settings: MetastoreSettings, address: Address, context:
         name.lower() in _SECRET_HEADERS for name in settings.headers
     )
     if has_secret and context is None and not settings.plain_anyway:
-        raise RefusedError(
-            f"the password or token for the metastore {address.url} is not sent",
-            "the connection has no TLS: everybody on the way could read it",
-            "the setting tls=true (https), or plain-without-tls=true where the way is safe",
-        )
+        what = f"the password or token for the metastore {address.url} is not sent"
+        why = "the connection has no TLS: everybody on the way could read it"
+        raise RefusedError(what, why, "the setting tls=true (https), or plain-without-tls=true where the way is safe")
 
 
 def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
@@ -86,11 +80,9 @@ def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
     wanted = settings.protections if settings.tls is None else (*settings.protections, Protection.AUTHENTICATION)
     if settings.login is Login.TOKEN:
         if not settings.token:
-            raise UsageProblem(
-                "no delegation token for the metastore",
-                "none is given, and HADOOP_TOKEN_FILE_LOCATION leads to none of Hive's",
-                "the setting token, or ACIDCTL_METASTORE_TOKEN",
-            )
+            why = "none is given, and HADOOP_TOKEN_FILE_LOCATION leads to none of Hive's"
+            hint = "the setting token, or ACIDCTL_METASTORE_TOKEN"
+            raise UsageProblem("no delegation token for the metastore", why, hint)
         return Digest(address.url, token_of_text(settings.token), wanted)
     principal = server_principal(settings.principal, address.host)
     return Kerberos(address.url, principal, wanted, settings.keytab, settings.client_principal)
@@ -112,17 +104,11 @@ def _http(settings: MetastoreSettings, address: Address, context: ssl.SSLContext
         login, description = (lambda: f"Basic {pair}"), f"as {settings.user_name} with a password"
         hint = Plain.hint
     elif settings.login is Login.KERBEROS:
-        given = (
-            settings.principal if settings.principal.startswith("HTTP/") else f"HTTP/_HOST{_realm(settings.principal)}"
-        )
-        principal = server_principal(given, address.host)
+        realm = "".join(settings.principal.partition("@")[1:])
+        is_http = settings.principal.startswith("HTTP/")
+        principal = server_principal(settings.principal if is_http else f"HTTP/_HOST{realm}", address.host)
         keytab, client = settings.keytab, settings.client_principal
         login = lambda: negotiate_header(address.url, principal, keytab, client)  # noqa: E731 - as the others
         description, hint = f"with Kerberos to {principal}", KINIT
     stream = Stream(address.url, address.host, address.port, context, is_http=True)
     return Transport(HttpTransport(stream, address, headers, login, hint), stream, lambda: description)
-
-
-def _realm(principal: str) -> str:
-    _, at, realm = principal.partition("@")
-    return at + realm

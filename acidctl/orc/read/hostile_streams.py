@@ -30,8 +30,7 @@ KINDS = frozenset(("uniontype", "decimal"))
 _LITERALS = 128
 """The first byte of a run of tags is below this for repeats of the next byte (it is their number minus 3), else it is
 256 minus the number of literals."""
-_HIGHEST_SCALE = 128
-"""The highest scale that is let through: Hive's are 0 to 38, and a little more costs nothing."""
+_HIGHEST_SCALE = 128  # the highest scale that is let through: Hive's are 0 to 38, and a little more costs nothing
 
 
 def check_streams(
@@ -65,7 +64,9 @@ def check_streams(
             if highest >= count:
                 why = f"a union, column {stream.column}, has the tag {highest}, and {count} alternatives"
         elif stream.length and stream.kind == pb.Stream.SECONDARY and stream.column in decimals:
-            scale = highest_scale(content(at, stream.length, "scales of a decimal"), _version(footer, stream.column))
+            encoding = footer.columns[stream.column].kind if stream.column < len(footer.columns) else None
+            version = 2 if encoding == pb.ColumnEncoding.DIRECT_V2 else 1
+            scale = highest_scale(content(at, stream.length, "scales of a decimal"), version)
             if scale > _HIGHEST_SCALE:
                 why = f"a decimal, column {stream.column}, has a scale of up to {scale:.0f}"
         if why:
@@ -100,13 +101,7 @@ def highest_scale(data: bytes, version: int) -> float:
     return highest
 
 
-def _version(footer: pb.StripeFooter, column: int) -> int:
-    is_known = column < len(footer.columns)
-    return 2 if is_known and footer.columns[column].kind == pb.ColumnEncoding.DIRECT_V2 else 1
-
-
-_DECODED = 8
-"""Bytes that Arrow's reader takes for one bit."""
+_DECODED = 8  # bytes that Arrow's reader takes for one bit
 
 
 class NullMapKey(BadDataError):

@@ -18,18 +18,12 @@ from acidctl.orc.read.integer_runs import LONGEST, encoded_runs
 from acidctl.orc.tail import RecordKey, Tail, placed_streams, stripe_length
 from acidctl.orc.varint import TooLongError, signed
 
-_OPERATION, _ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = _COLUMNS = range(1, 6)
-"""Column ids (format section 3.1)."""
-
-_MOST_BYTES = 1 << 20
-"""Longer streams cannot be such runs, unless a stripe had a hundred million rows."""
-
+_OPERATION, _ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = _COLUMNS = range(1, 6)  # column ids (format section 3.1)
+_MOST_BYTES = 1 << 20  # longer streams cannot be such runs, unless a stripe had a hundred million rows
 _SHORT_REPEAT, _DELTA = 0, 3
 _WIDTH = 0x3E
-_MOST = 1 << 62
-"""Counting on from numbers below this does not leave 64 bits."""
-_INTS = 1 << 31
-"""One above the largest INT."""
+_MOST = 1 << 62  # counting on from numbers below this does not leave 64 bits
+_INTS = 1 << 31  # one above the largest INT
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +76,8 @@ class RowIdRun:
 def id_run(tail: Tail, i: int) -> RowIdRun | None:
     """Return the ids of stripe `i` of a native file; None if they must be decoded, even because they are damaged.
 
-    This costs two small reads: the stripe's footer, and the id streams.
-
-    Raises:
-        BadDataError: the stripe's footer is damaged.
+    This costs two small reads: the stripe's footer, and the id streams.  BadDataError if the stripe's footer is
+    damaged.
     """
     info = tail.stripes[i]
     if not tail.is_acid or not info.numberOfRows:
@@ -161,7 +153,10 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
                 is_usual = length == LONGEST and step in (0, 1) and abs(first) + count < _MOST
                 # Usually all but the last few values are in runs of the greatest length.
                 if is_usual and LONGEST <= count <= len(data) * LONGEST // 2:
-                    full = _full_runs(data[:at], first, step, count)
+                    runs = count // LONGEST
+                    starts = first + np.arange(runs) * LONGEST
+                    # The full runs that writers make of these numbers, for a step of 0 or 1.
+                    full = encoded_runs(starts, np.full(runs, LONGEST), 1)[0] if step else data[:at] * runs
                     if data.startswith(full):
                         at, length = len(full), count // LONGEST * LONGEST
             elif base != first + step * seen or (length > 1 and delta != step):
@@ -170,11 +165,3 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
     except (IndexError, TooLongError):
         return None
     return (first, step) if seen == count and abs(first) + count < _MOST else None
-
-
-def _full_runs(run: bytes, first: int, step: int, count: int) -> bytes:
-    """Return the full runs that writers make of `count` numbers after a full run `run`, for a step of 0 or 1."""
-    runs = count // LONGEST
-    if not step:
-        return run * runs
-    return encoded_runs(first + np.arange(runs) * LONGEST, np.full(runs, LONGEST), step)[0]

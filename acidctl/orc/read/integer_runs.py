@@ -26,8 +26,7 @@ _BELOW_ZERO = 1 << 63
 LONGEST: Final = 512
 """The most values of a run."""
 
-_DIGITS, _STEP = 2, 12
-"""Offsets in an encoded run: two bytes of header, at most ten of the base, one of the step."""
+_DIGITS, _STEP = 2, 12  # offsets in an encoded run: two bytes of header, at most ten of the base, one of the step
 _DELTA: Final = 0xC0
 _DIRECT_64: Final = 0x40 | 31 << 1
 

@@ -17,9 +17,9 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_read
 from acidctl.orc.codecs import MAX_BLOCK
-from acidctl.orc.limits import DecodingBudget, LimitError
+from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget, LimitError
 from acidctl.orc.read import hostile_streams, wide_timestamps
-from acidctl.orc.read.stripe_size import check_decoded, check_rows, check_stripe, has_lengths, is_small_at_first
+from acidctl.orc.read.stripe_size import ROWS_SIZE, check_rows, check_stripe, has_lengths, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 _READ_WHOLE = 1 << 20
 """Remote stripes of at most this many bytes are fetched in one piece, whichever columns are wanted."""
-_SMALL_STRIPE = 64 * 1024
-"""Reading a local stripe of at most this many bytes is as fast at once as in parts."""
-
+_SMALL_STRIPE = 64 * 1024  # reading a local stripe of at most this many bytes is as fast at once as in parts
 _SMALL_PART = 8
 _FIRST_BYTES = 512 * 1024
 """Bytes of a stream that are fetched for the first rows: a compressed chunk of most writers fits, and the native reader
@@ -42,8 +40,7 @@ reads this much at once."""
 _LOOK_SECONDS, _LET_GO_SECONDS = 0.0005, 1.0
 """Arrow's threads end within milliseconds; after an error their objects may live as long as its traceback."""
 _WHOLE_STRIPE_KINDS = frozenset(("uniontype", "map"))
-_ROWS_A_BYTE = 520
-"""No ORC encoding packs more rows into a byte: a run of 130 bytes of booleans takes two bytes."""
+_ROWS_A_BYTE = 520  # no ORC encoding packs more rows into a byte: a run of 130 bytes of booleans takes two bytes
 _MAX_ROWS = (1 << 31) - 1
 _RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
 """The most bytes that a compressed byte can stand for; other codecs are bounded by the compression block size."""
@@ -149,15 +146,14 @@ class OrcFile:
             fields = list(arrow_type(self._tree(chosen)))
             return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
         self._check_size(i, chosen)
-        if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
+        if self._has("map", chosen):
             hostile_streams.check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
-        has_unions = "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype")
         self._check_streams(i, chosen)
         with native_read(self.tail.path, i):
             reader = self._native()
             try:
                 batch = reader.read_stripe(i, columns=None if chosen is None else list(chosen))
-                check_decoded(self.tail, i, batch.nbytes)
+                STRIPE_MEMORY.check(batch.nbytes, f"stripe {i} of {self.tail.path}", ROWS_SIZE)
                 self._work.add_part(i, batch.nbytes)
                 certain = not self._doubtful(i, batch)
             except pa.ArrowException as error:
@@ -166,7 +162,7 @@ class OrcFile:
                 certain = False
         if not certain:
             batch = wide_timestamps.read_stripe(self.tail, i, self._tree(chosen))
-        if has_unions:
+        if self._has("uniontype", chosen):
             batch = mark_nulls(self.tail, i, self._stripe_footer(i), batch, self._tree(chosen))
         return self._named(batch)
 
@@ -255,6 +251,9 @@ class OrcFile:
         tree = self.tail.type_tree if chosen is None else restricted(self.tail.type_tree, set(chosen.values()))
         assert tree is not None
         return tree
+
+    def _has(self, kind: str, chosen: dict[str, int] | None) -> bool:
+        return kind in self.tail.schema.kinds and any(node.kind == kind for node in self._tree(chosen).walk())
 
     def _own_spelling(self, column: str) -> str:
         """Return `column` as the file spells it: some ACID files have the six names in lower case."""
@@ -351,27 +350,16 @@ def _let_go(window: ReadAheadFile) -> Iterator[None]:
             time.sleep(_LOOK_SECONDS)
 
 
-def _has(tree: OrcType, kind: str) -> bool:
-    return any(node.kind == kind for node in tree.walk())
-
-
 def _check_readable(tail: Tail) -> None:
     """Refuse files that Arrow would read wrong or not at all, with the reason."""
     if tail.encrypted:
-        raise BadDataError(
-            f"{tail.path} has encrypted columns",
-            "acidctl has no keys and would read masked values",
-            "decrypt the table with Hive first",
-        )
+        why = "acidctl has no keys and would read masked values"
+        raise BadDataError(f"{tail.path} has encrypted columns", why, "decrypt the table with Hive first")
     if tail.type_tree.kind != "struct":
-        raise BadDataError(
-            f"{tail.path} holds single values of type {hive_type(tail.type_tree)}, not rows",
-            "a table's file has a struct at its root",
-            "this file was not written by Hive for a table",
-        )
+        what = f"{tail.path} holds single values of type {hive_type(tail.type_tree)}, not rows"
+        raise BadDataError(what, "a table's file has a struct at its root", "Hive did not write this file for a table")
     if tail.compression != "none" and tail.block_size > MAX_BLOCK:
         raise damaged(tail.path, f"it claims compression blocks of {tail.block_size} bytes, which no chunk can hold")
     if tail.compression == "lzo":
-        raise BadDataError(
-            f"{tail.path} is compressed with LZO", "acidctl has no LZO codec", "rewrite it with another orc.compress"
-        )
+        what, hint = f"{tail.path} is compressed with LZO", "rewrite it with another orc.compress"
+        raise BadDataError(what, "acidctl has no LZO codec", hint)

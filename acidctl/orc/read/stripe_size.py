@@ -23,13 +23,9 @@ from acidctl.orc.varint import TooLongError
 _TEXTS = frozenset(("string", "varchar", "char", "binary"))
 _LISTS = frozenset(("array", "map"))
 _WIDEST = 8
-_WHAT = "decompressed size of its rows"
-_IDS = 32
-"""Bytes of the ids of one row."""
-
-_MOST_RUNS = 10_000_000
-"""The most runs of one stream; writers make runs of up to 512 values."""
-
+ROWS_SIZE = "decompressed size of its rows"
+_IDS = 32  # bytes of the ids of one row
+_MOST_RUNS = 10_000_000  # the most runs of one stream; writers make runs of up to 512 values
 Read = Callable[[int, int], bytes]
 
 
@@ -47,11 +43,6 @@ def check_rows(tail: Tail, i: int) -> None:
 def check_all_rows(tail: Tail) -> None:
     """Refuse a file of more rows than ids can be made for in any reasonable time, by LimitError."""
     DecodingBudget(tail.path, tail.source.size).add(0, tail.rows * _IDS)
-
-
-def check_decoded(tail: Tail, i: int, amount: int) -> None:
-    """Refuse a stripe whose rows have taken more memory than the limit, by LimitError."""
-    STRIPE_MEMORY.check(amount, f"stripe {i} of {tail.path}", _WHAT)
 
 
 def has_lengths(tree: OrcType) -> bool:
@@ -143,7 +134,7 @@ class _Size:
     def _grow(self, amount: float) -> None:
         self.total += amount
         if self.total > self.limit:
-            raise STRIPE_MEMORY.error(self._where, _WHAT, self.total)
+            raise STRIPE_MEMORY.error(self._where, ROWS_SIZE, self.total)
 
     def _text(self, column: int, count: float) -> float:
         kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2
@@ -195,8 +186,5 @@ class _Size:
         except TooLarge as error:
             raise TAIL.error(self._where, "a stream of lengths") from error
         except ChunkError as error:
-            raise BadDataError(
-                f"{self._where} cannot be read",
-                str(error),
-                "the file is damaged, or uses a part of ORC that is not supported",
-            ) from error
+            hint = "the file is damaged, or uses a part of ORC that is not supported"
+            raise BadDataError(f"{self._where} cannot be read", str(error), hint) from error

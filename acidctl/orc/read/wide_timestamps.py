@@ -36,16 +36,13 @@ TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 SWITCH = -141_427
 """1582-10-15 as days since 1970: from here on both calendars agree."""
 
-_BASE_2015 = 1_420_070_400
-"""2015-01-01 00:00:00 UTC; stored seconds count from that time in the writer's zone."""
+_BASE_2015 = 1_420_070_400  # 2015-01-01 00:00:00 UTC; stored seconds count from that time in the writer's zone
 _DAY = 86_400
 _NANOS = 1_000_000_000
 _MILLISECOND = 999_999
 _SECONDS_LIMIT = 1 << 55
 """A billion years: stored seconds beyond this are damage, and adding offsets to them could overflow."""
-_NANOS_FIRST, _NANOS_LAST = -9_223_372_036, 9_223_372_035
-"""Whole seconds that fit timestamp[ns] with any nanosecond."""
-
+_NANOS_FIRST, _NANOS_LAST = -9_223_372_036, 9_223_372_035  # whole seconds that fit timestamp[ns] with any nanosecond
 _ZEROS = {1: (bytes((127, 0, 0)), 130), 2: (bytes((0xC1, 0xFF, 0x00, 0x00)), 512)}
 """A run of zeros in each version of the integer encoding (in the second a delta run without slope), and its values."""
 

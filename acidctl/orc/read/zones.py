@@ -33,35 +33,15 @@ _STEP = 7 * 86_400
 _FIXED = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d\d))?", re.ASCII)
 # Java's three-letter names that the zone database does not have, from the table in java.util.TimeZone's documentation.
 _JAVA_NAMES = {
-    "ACT": "Australia/Darwin",
-    "AET": "Australia/Sydney",
-    "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo",
-    "AST": "America/Anchorage",
-    "BET": "America/Sao_Paulo",
-    "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare",
-    "CNT": "America/St_Johns",
-    "CST": "America/Chicago",
-    "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa",
-    "ECT": "Europe/Paris",
-    "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "MIT": "Pacific/Apia",
-    "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland",
-    "PLT": "Asia/Karachi",
-    "PNT": "America/Phoenix",
-    "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles",
-    "SST": "Pacific/Guadalcanal",
-    "VST": "Asia/Ho_Chi_Minh",
-}
-_UTC_NAMES = frozenset(
-    {"", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "UCT", "Zulu", "Universal", "Greenwich", "Z", "Etc/UCT"}
-)
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare", "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa", "ECT": "Europe/Paris", "IET": "America/Indiana/Indianapolis", "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "NET": "Asia/Yerevan", "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico", "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
+_UTC_NAMES = ("", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "UCT", "Zulu", "Universal", "Greenwich", "Z", "Etc/UCT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +117,11 @@ def zone(name: str) -> Zone:
     for low, high in pairwise(samples):
         here = at(high)
         if here != offsets[-1]:
-            starts.append(_change(at, low, high))
+            changed = bisect_left(range(low + 1, high + 1), True, key=lambda instant: at(instant) == here)
+            starts.append(low + 1 + changed)
             offsets.append(here)
     standard = min(at(_LAST), at(_LAST + 26 * _STEP))
     return Zone(np.array(starts, np.int64), np.array(offsets, np.int64), standard)
-
-
-def _change(at: Any, low: int, high: int) -> int:
-    """Return the first instant in (low, high] with the offset that holds at `high`."""
-    wanted = at(high)
-    return low + 1 + bisect_left(range(low + 1, high + 1), True, key=lambda instant: at(instant) == wanted)
 
 
 def _info(name: str) -> tzinfo:
@@ -165,6 +140,5 @@ def _info(name: str) -> tzinfo:
             ZoneInfo("Europe/London")
         except ZoneInfoNotFoundError:
             raise no_time_zones(f"timestamps written in the zone {name} cannot be read") from error
-        raise BadDataError(
-            f"unknown time zone {name[:60]!r}", "the stripe names it as its writer's", "the file is damaged"
-        ) from error
+        what, why = f"unknown time zone {name[:60]!r}", "the stripe names it as its writer's"
+        raise BadDataError(what, why, "the file is damaged") from error

@@ -14,11 +14,10 @@ from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, key_index_of
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, to_proto
-from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.rle_columns import run_columns
 from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes
-from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings
+from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings, bloom_ids
 
 _ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _INSERT, _UPDATE, _DELETE = 0, 1, 2
@@ -127,9 +126,7 @@ class AcidWriter:
         """Copy a stripe of another file byte for byte; events written before are encoded first.
 
         The caller makes sure of equal compression, types, calendar and row index stride, which cannot be checked here.
-
-        Raises:
-            BadDataError: the keys are out of order, or `chunks` are not the whole stripe.
+        BadDataError if the keys are out of order, or `chunks` are not the whole stripe.
         """
         if self._check_order and self._last is not None and stripe.first < self._last:
             raise _bad("they are out of order", "a copied stripe begins before the last event")

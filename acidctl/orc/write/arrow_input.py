@@ -137,7 +137,11 @@ def _leaf(array: pa.Array, tree: OrcType) -> pa.Array:
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             raise _mismatch(array, tree)
         array = array.cast(pa.string()) if pa.types.is_string_view(kind) else array
-        return _padded(array, tree.max_length) if tree.kind == "char" and tree.max_length else array
+        if tree.kind != "char" or not tree.max_length:
+            return array
+        least = pc.min(pc.utf8_length(array)).as_py()
+        is_padded = least is None or least >= tree.max_length
+        return array if is_padded else pc.utf8_rpad(array, width=tree.max_length, padding=" ")
     if tree.kind == "binary" and (pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)):
         return array.cast(pa.binary()) if pa.types.is_binary_view(kind) else array
     if kind == arrow_type(tree):
@@ -146,11 +150,6 @@ def _leaf(array: pa.Array, tree: OrcType) -> pa.Array:
     if tree.kind == "decimal" and not tree.precision and pa.types.is_decimal128(kind):
         return array
     raise _mismatch(array, tree)
-
-
-def _padded(array: pa.Array, length: int) -> pa.Array:
-    least = pc.min(pc.utf8_length(array)).as_py()
-    return array if least is None or least >= length else pc.utf8_rpad(array, width=length, padding=" ")
 
 
 def _children(array: pa.Array, tree: OrcType) -> list[pa.Array]:
@@ -179,7 +178,5 @@ def _extent(array: pa.Array) -> tuple[int, int]:
 
 
 def _mismatch(array: pa.Array, tree: OrcType) -> BadDataError:
-    return BadDataError(
-        f"a column of Arrow's type {array.type} cannot be written as {hive_type(tree)}",
-        "the rows do not have the types that the file is to declare",
-    )
+    what = f"a column of Arrow's type {array.type} cannot be written as {hive_type(tree)}"
+    return BadDataError(what, "the rows do not have the types that the file is to declare")

@@ -82,11 +82,9 @@ class OrcAssembler:
             self._write(chunk)
         expected = stripe_length(info)
         if self.position - start != expected:
-            raise BadDataError(
-                f"stripe {len(self._stripes)} of the output is not whole",
-                f"{self.position - start} bytes came, {expected} were announced",
-                "an input file was cut short or overwritten while it was read",
-            )
+            what = f"stripe {len(self._stripes)} of the output is not whole"
+            why = f"{self.position - start} bytes came, {expected} were announced"
+            raise BadDataError(what, why, "an input file was cut short or overwritten while it was read")
         placed = pb.StripeInformation()
         placed.CopyFrom(info)
         placed.offset = start
@@ -112,7 +110,8 @@ class OrcAssembler:
             BadDataError: the stripe statistics do not fit one another or the types.
         """
         # Repeated fields of one message may be written one by one, so stripe statistics need not be parsed again.
-        metadata = b"".join(_field(1, raw) for raw in self._statistics)
+        tag = encoded(1 << 3 | 2)  # field 1, of a length
+        metadata = b"".join(tag + encoded(len(raw)) + raw for raw in self._statistics)
         footer = pb.Footer(
             headerLength=len(MAGIC),
             contentLength=self.position,
@@ -148,11 +147,9 @@ class OrcAssembler:
         vectors = [pb.StripeStatistics.FromString(raw).colStats for raw in self._statistics]
         merged = merge_column_statistics(vectors)
         if len(merged) != columns:
-            raise BadDataError(
-                "the stripes' statistics do not fit the types",
-                f"they speak of {len(merged)} columns where there are {columns}",
-                "the inputs' types differ; re-encode them",
-            )
+            why = f"they speak of {len(merged)} columns where there are {columns}"
+            hint = "the inputs' types differ; re-encode them"
+            raise BadDataError("the stripes' statistics do not fit the types", why, hint)
         return merged
 
     def _write_section(self, data: bytes) -> int:
@@ -181,8 +178,3 @@ def lowest_writer(writers: Iterable[tuple[int, int]]) -> tuple[int, int]:
     if len(codes) == 1:
         return codes.pop(), version
     return ORC_JAVA, min(version, _COMMON_VERSION)
-
-
-def _field(number: int, payload: bytes) -> bytes:
-    """Encode a length-delimited protobuf field."""
-    return encoded(number << 3 | 2) + encoded(len(payload)) + payload

@@ -27,6 +27,7 @@ StreamKind = pb.Stream.Kind
 Places = tuple[tuple[StreamKind, int], ...]
 """Streams in the order of the positions, each with the count of numbers that follow the number of the byte."""
 
+_NOT_FITTING = "the ORC library wrote a row index that does not fit its streams"
 _RAW, _RUN, _BITS = 0, 1, 2
 _PRESENT: Final[Places] = ((pb.Stream.PRESENT, _BITS),)
 _NUMBERS: Final[Places] = ((pb.Stream.DATA, _RUN),)
@@ -79,7 +80,7 @@ class Layout:
         The stream's end is the end of its last chunk, as for other writers.
         """
         if len(offsets) and (offsets.min() < 0 or offsets.max() > self.length):
-            raise VerifyError("the ORC library wrote a row index that does not fit its streams", "a row is beyond one")
+            raise VerifyError(_NOT_FITTING, "a row is beyond one")
         if not len(self.starts):
             return offsets, offsets  # all zero
         chunks = np.minimum(offsets // self.block, len(self.starts) - 1)
@@ -100,10 +101,7 @@ def relocate(index: pb.RowIndex, where: Places, layouts: Sequence[Layout]) -> No
     width = sum(1 + more for _, more in where)
     if any(len(entry.positions) != width for entry in index.entry):
         counts = sorted({len(entry.positions) for entry in index.entry})
-        raise VerifyError(
-            "the ORC library wrote a row index that does not fit its streams",
-            f"entries have {counts} positions where the streams ask for {width}",
-        )
+        raise VerifyError(_NOT_FITTING, f"entries have {counts} positions where the streams ask for {width}")
     if not width:
         return
     old = np.array([position for entry in index.entry for position in entry.positions], np.int64).reshape(-1, width)

@@ -19,11 +19,8 @@ from acidctl.orc.read.integer_runs import LONGEST, encoded_runs
 from acidctl.orc.write.index_positions import Int64, Layout, places, relocate
 from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts, set_repeated
 
-_ROWS_A_RUN: Final = 64
-"""If runs are shorter than this on average, writing them is not faster than value by value."""
-_MOST: Final = 1 << 62
-"""Counting on from numbers below this does not leave 64 bits."""
-
+_ROWS_A_RUN: Final = 64  # if runs are shorter than this on average, writing them is not faster than value by value
+_MOST: Final = 1 << 62  # counting on from numbers below this does not leave 64 bits
 _ENCODING: Final = pb.ColumnEncoding(kind=pb.ColumnEncoding.DIRECT_V2)
 
 

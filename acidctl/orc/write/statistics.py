@@ -22,9 +22,7 @@ _UNSIGNED_MAX = (1 << 64) - 1
 _DECIMAL_DIGITS = 38
 # Exact for sums of decimals that _decimal() lets through, whatever their scales.
 _DECIMAL_CONTEXT = Context(prec=4 * _DECIMAL_DIGITS)
-_MAX_NANOS = 999_999
-"""The nanoseconds within a millisecond that an absent ``maximumNanos`` means."""
-
+_MAX_NANOS = 999_999  # the nanoseconds within a millisecond that an absent `maximumNanos` means
 _Value = TypeVar("_Value", int, str, bytes)
 
 
@@ -38,11 +36,9 @@ def merge_column_statistics(vectors: Sequence[Sequence[pb.ColumnStatistics]]) ->
         BadDataError: the vectors differ in length.
     """
     if len({len(vector) for vector in vectors}) > 1:
-        raise BadDataError(
-            "column statistics of different schemas cannot be merged",
-            f"they speak of {sorted({len(vector) for vector in vectors})} columns",
-            "the inputs' types differ; re-encode them",
-        )
+        why = f"they speak of {sorted({len(vector) for vector in vectors})} columns"
+        hint = "the inputs' types differ; re-encode them"
+        raise BadDataError("column statistics of different schemas cannot be merged", why, hint)
     return [merge_statistics(column) for column in zip(*vectors, strict=True)]
 
 
@@ -172,13 +168,8 @@ def _decimal(text: str) -> Decimal | None:
         value = Decimal(text)
     except InvalidOperation:
         return None
-    if (
-        not value.is_finite()
-        or abs(value.adjusted()) > _DECIMAL_DIGITS
-        or len(value.as_tuple().digits) > 2 * _DECIMAL_DIGITS
-    ):
-        return None
-    return value
+    is_small = value.is_finite() and abs(value.adjusted()) <= _DECIMAL_DIGITS
+    return value if is_small and len(value.as_tuple().digits) <= 2 * _DECIMAL_DIGITS else None
 
 
 def _decimals(blocks: Sequence[pb.DecimalStatistics], filled: bool) -> pb.DecimalStatistics | None:

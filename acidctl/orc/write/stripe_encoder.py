@@ -20,13 +20,12 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, renumbered
 from acidctl.orc.write.arrow_input import Forms, timestamp_leaves, to_writable
-from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, mend_doubles, mend_index
 from acidctl.orc.write.surrogate_columns import SurrogateColumns
 from acidctl.orc.write.timestamp_units import TimestampForm, choose_form
-from acidctl.orc.write.writer_settings import ANY_STRIDE, WriterSettings
+from acidctl.orc.write.writer_settings import ANY_STRIDE, WriterSettings, bloom_ids
 from acidctl.storage.port import FileSystem
 
 
@@ -108,7 +107,7 @@ class _Draft:
 def _finished(draft: _Draft, settings: WriterSettings, tree: OrcType) -> EncodedStripe:
     if not settings.stride:
         drop_index(draft.open())
-    elif columns := _with_nan_or_zero(draft.stripe.statistics, tree):
+    elif columns := _misleading_floats(draft.stripe.statistics, tree):
         parts = draft.look()
         if mend_index(parts, columns):
             draft.parts = parts
@@ -120,16 +119,15 @@ def _finished(draft: _Draft, settings: WriterSettings, tree: OrcType) -> Encoded
     return EncodedStripe(memoryview(data), info, draft.stripe.statistics)
 
 
-def _with_nan_or_zero(statistics: pb.StripeStatistics, tree: OrcType) -> list[int]:
+def _misleading_floats(statistics: pb.StripeStatistics, tree: OrcType) -> list[int]:
     """Return the floating point columns with a NaN, whose statistics were dropped, or perhaps with a zero."""
-    columns = zip(tree.walk(), statistics.colStats, strict=True)
-    floats = [(node.column_id, column) for node, column in columns if node.kind in ("float", "double")]
-    return [i for i, column in floats if column.numberOfValues and _may_mislead(column)]
-
-
-def _may_mislead(column: pb.ColumnStatistics) -> bool:
-    block = column.doubleStatistics
-    return not column.HasField("doubleStatistics") or block.minimum <= 0 <= block.maximum
+    columns = []
+    for node, column in zip(tree.walk(), statistics.colStats, strict=True):
+        block = column.doubleStatistics
+        may_mislead = not column.HasField("doubleStatistics") or block.minimum <= 0 <= block.maximum
+        if node.kind in ("float", "double") and column.numberOfValues and may_mislead:
+            columns.append(node.column_id)
+    return columns
 
 
 def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, TimestampForm]:
@@ -180,8 +178,7 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
 def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
     """Return the stripes of a whole ORC file in memory, without copying them, and its footer.
 
-    Raises:
-        BadDataError: the bytes are not an ORC file, or have no statistics for some stripe.
+    BadDataError if the bytes are not an ORC file, or have no statistics for some stripe.
     """
     view = memoryview(buffer).cast("B")
     tail = read_tail(ByteSource(cast(FileSystem, _InMemory(view)), "an ORC file in memory", len(view)))
@@ -214,7 +211,5 @@ def _check_types(written: Tail, tree: OrcType) -> None:
         same = got.kind == kind and got.names == wanted.names and got.column_id == wanted.column_id
         # A file of Hive 0.11 does not state the precision of its decimals; then each value has its own scale.
         if not same or (wanted.precision and (got.precision, got.scale) != (wanted.precision, wanted.scale)):
-            raise VerifyError(
-                "the ORC library wrote another type than it was given",
-                f"column {wanted.column_id} is {got.kind} instead of {wanted.kind}",
-            )
+            why = f"column {wanted.column_id} is {got.kind} instead of {wanted.kind}"
+            raise VerifyError("the ORC library wrote another type than it was given", why)

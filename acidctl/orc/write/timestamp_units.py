@@ -103,8 +103,6 @@ def _timestamps(values: Int64, nulls: Bool | None, unit: str, zone: str | None) 
 
 def _refuse(seconds: Int64, where: Any, what: str) -> None:
     if where.any():
-        raise BadDataError(
-            "a timestamp cannot be written to ORC",
-            f"{what} ({seconds[where][0]} seconds from 1970)",
-            "correct the value in the table; no ORC file can hold it",
-        )
+        why = f"{what} ({seconds[where][0]} seconds from 1970)"
+        hint = "correct the value in the table; no ORC file can hold it"
+        raise BadDataError("a timestamp cannot be written to ORC", why, hint)

@@ -1,12 +1,16 @@
-"""Settings for writing ORC files; values that the ORC library cannot use are refused."""
+"""Check settings for writing ORC files, and find the columns that get bloom filters."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
 from acidctl.base.errors import UsageProblem
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.tail import Tail
+from acidctl.orc.types import KINDS, OrcType, hive_type, row_type
 
 _KIB, _MIB = 1 << 10, 1 << 20
 
@@ -26,8 +30,11 @@ ANY_STRIDE: Final = 10_000
 """The stride for encoding stripes whose row index is dropped afterwards."""
 
 _MAX_STRIDE: Final = (1 << 31) - 1
-_MAX_BLOOM: Final = 16 * _MIB
-"""The most bytes of one bloom filter; at 10000 rows and a rate of 0.05 a filter has 8 KiB."""
+_MAX_BLOOM: Final = 16 * _MIB  # the most bytes of one bloom filter; at 10000 rows and a rate of 0.05 a filter has 8 KiB
+
+_WITHOUT: Final = ("boolean", "array", "map", "struct", "uniontype")
+BLOOM_KINDS: Final = tuple(kind for kind in KINDS if kind not in _WITHOUT)
+"""Types of columns for which the ORC library writes bloom filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +64,11 @@ class WriterSettings:
 
     def __post_init__(self) -> None:
         if self.compression not in CODECS:
-            raise UsageProblem(
-                f"ORC compression {self.compression} cannot be written", f"known are {', '.join(CODECS)}"
-            )
+            what = f"ORC compression {self.compression} cannot be written"
+            raise UsageProblem(what, f"known are {', '.join(CODECS)}")
         if not BLOCK_UNIT <= self.block_size <= MAX_BLOCK or self.block_size % BLOCK_UNIT:
-            raise UsageProblem(
-                f"a compression block size of {self.block_size} bytes cannot be written",
-                f"it must be a multiple of {BLOCK_UNIT} and at most {MAX_BLOCK}",
-            )
+            what = f"a compression block size of {self.block_size} bytes cannot be written"
+            raise UsageProblem(what, f"it must be a multiple of {BLOCK_UNIT} and at most {MAX_BLOCK}")
         limits: dict[str, tuple[float, float, float]] = {
             "stripe size": (1, self.stripe_size, WHOLE),
             "row index stride": (0, self.stride, _MAX_STRIDE),
@@ -74,29 +78,21 @@ class WriterSettings:
         for name, (least, value, most) in limits.items():
             if not least <= value <= most:
                 raise UsageProblem(f"a {name} of {value} cannot be written", f"it must be from {least} to {most}")
-        self._check_bloom()
+        if not 0 < self.bloom_fpp < 1:
+            what = f"a bloom filter cannot have a false positive rate of {self.bloom_fpp}"
+            raise UsageProblem(what, "it is a share between 0 and 1, both excluded")
+        if self.bloom_columns:
+            self._check_bloom()
 
     def _check_bloom(self) -> None:
-        if not 0 < self.bloom_fpp < 1:
-            raise UsageProblem(
-                f"a bloom filter cannot have a false positive rate of {self.bloom_fpp}",
-                "it is a share between 0 and 1, both excluded",
-            )
-        if not self.bloom_columns:
-            return
         if self.stride == 0:
-            raise UsageProblem(
-                "bloom filters cannot be written with a row index stride of 0",
-                "there is one filter for every entry of the row index",
-                "choose a row index stride, Hive's is 10000",
-            )
+            why, hint = "there is one for every entry of the row index", "choose a row index stride, Hive's is 10000"
+            raise UsageProblem("bloom filters cannot be written with a row index stride of 0", why, hint)
         size = self.stride * -math.log(self.bloom_fpp) / math.log(2) ** 2 / 8
         if size > _MAX_BLOOM:
-            raise UsageProblem(
-                f"bloom filters of {size / _MIB:.0f} MiB for every {self.stride} rows cannot be written",
-                f"the row index stride is {self.stride} and the false positive rate {self.bloom_fpp}",
-                f"choose them so that a filter has at most {_MAX_BLOOM // _MIB} MiB",
-            )
+            what = f"bloom filters of {size / _MIB:.0f} MiB for every {self.stride} rows cannot be written"
+            why = f"the row index stride is {self.stride} and the false positive rate {self.bloom_fpp}"
+            raise UsageProblem(what, why, f"choose them so that a filter has at most {_MAX_BLOOM // _MIB} MiB")
 
     @classmethod
     def for_base(cls, compression: str = "zlib") -> Self:
@@ -107,3 +103,49 @@ class WriterSettings:
     def for_delta(cls, compression: str = "zlib") -> Self:
         """Return Hive's settings for a delta: an eighth of a base's stripe; blocks of 32 KiB become ORC C++'s least."""
         return cls(compression=compression, block_size=BLOCK_UNIT, stripe_size=8 * _MIB)
+
+
+def bloom_ids(names: Sequence[str], tree: OrcType) -> dict[str, int]:
+    """Return the column ids of `names`.
+
+    Args:
+        names: columns of the table, ``a`` or ``a.b`` for a field of a struct; as in Hive, case does not matter.
+        tree: the root of the file, ACID or not.
+
+    Raises:
+        UsageProblem: a column does not exist, or its type cannot have bloom filters.
+    """
+    row = row_type(tree)
+    # Reversed, so that the first of equal names counts.
+    columns = {path.lower(): node for path, node in reversed(list(_paths(row)))} if names else {}
+    ids = {}
+    for name in names:
+        column = columns.get(name.lower())
+        if column is None:
+            what, why = f"there is no column {name} to write bloom filters for", f"columns: {', '.join(row.names)}"
+            raise UsageProblem(what, why, "name a column, or a field of a struct as column.field")
+        if column.kind not in BLOOM_KINDS:
+            what, why = f"column {name} cannot have bloom filters", f"it is of type {hive_type(column)}"
+            raise UsageProblem(what, why, f"types that can are {', '.join(BLOOM_KINDS)}")
+        ids[name] = column.column_id
+    return ids
+
+
+def bloom_columns(tail: Tail) -> tuple[str, ...]:
+    """Return the columns, as :func:`bloom_ids` takes them, with bloom filters in the file's first stripe.
+
+    BadDataError if the stripe's footer is damaged.
+    """
+    if not tail.stripes:
+        return ()
+    kinds = (pb.Stream.BLOOM_FILTER, pb.Stream.BLOOM_FILTER_UTF8)
+    ids = {stream.column for stream in tail.stripe_footer(0).streams if stream.kind in kinds}
+    return tuple(sorted(name for name, node in _paths(row_type(tail.type_tree)) if node.column_id in ids))
+
+
+def _paths(tree: OrcType, prefix: str = "") -> Iterator[tuple[str, OrcType]]:
+    """Yield the columns, and fields of structs below them, by their dotted names."""
+    for name, child in tree.fields():
+        yield prefix + name, child
+        if child.kind == "struct":
+            yield from _paths(child, f"{prefix}{name}.")

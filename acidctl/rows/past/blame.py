@@ -18,7 +18,7 @@ import numpy as np
 from acidctl.acid.names import Kind
 from acidctl.acid.state import State
 from acidctl.base.errors import AcidctlError, UsageProblem
-from acidctl.base.one_line import one_line
+from acidctl.base.printable import one_line
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.archives import Archive, archives
 from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys, StripeRange

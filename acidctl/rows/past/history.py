@@ -20,7 +20,7 @@ import numpy as np
 
 from acidctl.acid.names import NO_STATEMENT, Kind
 from acidctl.base.errors import AcidctlError
-from acidctl.base.one_line import one_line
+from acidctl.base.printable import one_line
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.archives import Archive, Origin, archives
 from acidctl.rows.read.delete_set import DELETE, DeleteSetBuilder, Keys, Longs

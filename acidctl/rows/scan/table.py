@@ -23,10 +23,8 @@ from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.location.arguments import is_hive_name
 from acidctl.location.find import find_table
-from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation, ever_changing, is_any_stale
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import Place, table_row_type

@@ -1,4 +1,4 @@
-"""The data source ``hive_acid`` for Spark: rows of Hive ACID tables as a DataFrame."""
+"""Serve Hive ACID tables to Spark as the data source ``hive_acid``."""
 
 from acidctl.spark.datasource.hive_acid import explain, register
 

@@ -1,8 +1,8 @@
-"""Filters that Spark hands down: which partitions and stripes cannot hold a row that meets them.
+"""Turn Spark's filters into conditions that leave out partitions and stripes without matching rows.
 
-They come as Spark's own objects, or in the notes of the rule of :mod:`acidctl.spark.datasource.pruning`.  Spark applies
-every filter to the rows itself all the same, so one is only ever used to leave out what statistics exclude.  Left alone
-are floating-point columns, where NaN is the greatest value to Spark and none to statistics, and fields inside columns.
+Filters come as Spark's own objects, or in the notes of the rule of :mod:`acidctl.spark.datasource.pruning`.  Spark
+applies every filter to the rows as well, so a condition only leaves out what statistics exclude.  Filters on fields
+inside columns are ignored, and those on floating-point columns, where NaN is the greatest value to Spark only.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ _LITERALS: dict[str, Callable[[str], Literal]] = {
 
 
 def condition_of(filters: Iterable[Any], columns: Mapping[str, ScanColumn]) -> Predicate | None:
-    """Return the usable ones of Spark's filters as one condition; None if no filter can be used.
-
-    Args:
-        columns: by the names that filters use.
-    """
+    """Return Spark's usable filters as one condition, None if there are none; `columns` are by the filters' names."""
     return _condition(filters, columns, _node)
 
 
@@ -48,7 +44,7 @@ def noted_condition(notes: Iterable[Mapping[str, Any]], columns: Mapping[str, Sc
 
 def _condition(filters: Iterable[Any], columns: Mapping[str, ScanColumn], read: _Reader) -> Predicate | None:
     usable = {name: ColumnRef((column.name,)) for name, column in columns.items() if _is_usable(column)}
-    nodes = [node for one in filters if (node := read(one, usable)) is not None]
+    nodes = [node for item in filters if (node := read(item, usable)) is not None]
     return Predicate("Spark's filters", AllOf(tuple(nodes)), [ref.path for ref in usable.values()]) if nodes else None
 
 
@@ -59,32 +55,32 @@ def _is_usable(column: ScanColumn) -> bool:
     return column.kind is not ColumnSource.PARTITION or column.type.kind not in (*TIMESTAMP_KINDS, "char")
 
 
-def _noted(one: Mapping[str, Any], columns: Mapping[str, ColumnRef]) -> Node | None:
+def _noted(note: Mapping[str, Any], columns: Mapping[str, ColumnRef]) -> Node | None:
     """Return the condition of a note; None unless all of it can be used."""
-    sign = one["op"]
-    if "parts" in one:
-        parts = tuple(node for part in one["parts"] if (node := _noted(part, columns)) is not None)
-        if len(parts) < len(one["parts"]):
+    sign = note["op"]
+    if "parts" in note:
+        parts = tuple(node for part in note["parts"] if (node := _noted(part, columns)) is not None)
+        if len(parts) < len(note["parts"]):
             return None
         return Not(parts[0]) if sign == "not" else AllOf(parts) if sign == "and" else AnyOf(parts)
-    column = columns.get(one["column"])
+    column = columns.get(note["column"])
     if column is None:
         return None
     if sign in ("null", "not null"):
         return IsNull(column) if sign == "null" else Not(IsNull(column))
-    literal = _LITERALS.get(one["type"], Decimal)
+    literal = _LITERALS.get(note["type"], Decimal)
     values = tuple(
-        ColumnComparison(column, "=" if sign in ("in", "<=>") else sign, literal(text)) for text in one["values"]
+        ColumnComparison(column, "=" if sign in ("in", "<=>") else sign, literal(text)) for text in note["values"]
     )
     return AnyOf(values) if sign != "<=>" else AllOf((Not(IsNull(column)), *values))
 
 
-def _node(one: Any, columns: Mapping[str, ColumnRef]) -> Node | None:
-    name = type(one).__name__
+def _node(item: Any, columns: Mapping[str, ColumnRef]) -> Node | None:
+    name = type(item).__name__
     if name == "Not":
-        inner = _node(one.child, columns)
+        inner = _node(item.child, columns)
         return None if inner is None else Not(inner)
-    attribute: tuple[str, ...] = getattr(one, "attribute", ())
+    attribute: tuple[str, ...] = getattr(item, "attribute", ())
     column = columns.get(attribute[0]) if len(attribute) == 1 else None
     if column is None:
         return None
@@ -93,7 +89,7 @@ def _node(one: Any, columns: Mapping[str, ColumnRef]) -> Node | None:
     if name not in ("In", *_SIGNS):
         return None
     # NULL in a list makes no row meet the filter.
-    values = [_literal(value) for value in (one.value if name == "In" else (one.value,)) if value is not None]
+    values = [_literal(value) for value in (item.value if name == "In" else (item.value,)) if value is not None]
     if None in values:
         return None
     parts = tuple(ColumnComparison(column, _SIGNS.get(name, "="), value) for value in values)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from acidctl.rows.scan.predicate import Predicate
-    from acidctl.spark.datasource.load_options import ChangeRange, SourceOptions
+    from acidctl.spark.datasource.load_options import ChangeRange
     from acidctl.spark.datasource.reading import Reading
     from acidctl.spark.datasource.table_changes import ChangeReading, ChangesPlanner
     from acidctl.spark.datasource.table_plan import TablePlan
@@ -52,9 +52,7 @@ def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("hive_acid")`` known to a session, and ship this package to a cluster's executors.
 
     On a cluster the executors' Python needs pyarrow, numpy, fsspec and protobuf; acidctl itself comes as a zip file.
-
-    Raises:
-        EnvironmentProblem: acidctl runs from something that is not a folder, so it cannot be shipped.
+    EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
     """
     from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
     from acidctl.spark.shipping import ship_package  # noqa: PLC0415 - only the driver's
@@ -75,7 +73,7 @@ def _make_known(spark: SparkSession) -> None:
     try:
         spark.dataSource.register(HiveAcidDataSource)
     except AnalysisException as error:
-        # Of a source that another session of the application has Spark says that it exists, and does not find it.
+        # Spark says that the source exists if another session of the application has it, and does not find it here.
         if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
             raise
         jvm: Any = spark.sparkContext._jvm
@@ -86,9 +84,9 @@ def _make_known(spark: SparkSession) -> None:
 
 @contextlib.contextmanager
 def _own_python(spark: SparkSession) -> Iterator[None]:
-    """On this machine alone the source is run by the Python that registers it, where nobody says by which.
+    """Have a local master run the source by the Python that registers it, unless PYSPARK_PYTHON names another.
 
-    Spark would take ``python3``, which outside of a virtual environment that is active is another one.
+    Spark would take ``python3``, which is another Python unless a virtual environment is active.
     """
     from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
 
@@ -103,10 +101,8 @@ def _own_python(spark: SparkSession) -> Iterator[None]:
         context.pythonExec = usual
 
 
-_OFFSET = "write_id"
-"""The key of an offset in Spark's checkpoints."""
-
-_SAID = re.compile(
+_OFFSET = "write_id"  # the key of an offset in Spark's checkpoints
+_MESSAGE = re.compile(
     r"HiveAcidError: \[(?P<code>[a-z-]+)\] (?P<what>[^\n]*)(?:\n  why: (?P<why>[^\n]*))?(?:\n  hint: (?P<hint>[^\n]*))?"
 )
 
@@ -119,23 +115,23 @@ def explain(error: BaseException) -> AcidctlError | None:
     except Exception as error:
         print(explain(error) or error)
     """
-    found = _SAID.search(str(error))
-    if found is None:
+    match = _MESSAGE.search(str(error))
+    if match is None:
         return None
-    kind = next((cls for cls in AcidctlError.__subclasses__() if cls.code == found["code"]), AcidctlError)
-    return kind(found["what"], found["why"] or "", found["hint"] or "")
+    kind = next((cls for cls in AcidctlError.__subclasses__() if cls.code == match["code"]), AcidctlError)
+    return kind(match["what"], match["why"] or "", match["hint"] or "")
 
 
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
-    """Raise errors in the words of acidctl, without frames that nobody needs."""
+    """Raise errors as acidctl words them, without frames that nobody needs."""
     try:
         yield
     except Exception as error:
         if not isinstance(error, AcidctlError | ImportError | MemoryError):
             raise  # a bug: its own traceback says more
-        known = as_acidctl_error(error)
-        parts = ((f"[{known.code}]", known.what), ("  why:", known.why), ("  hint:", known.hint))
+        ours = as_acidctl_error(error)
+        parts = ((f"[{ours.code}]", ours.what), ("  why:", ours.why), ("  hint:", ours.hint))
         lines = [" ".join([name, *text.split("\n")]) for name, text in parts if text]
         raise HiveAcidError("\n".join(lines)) from None
 
@@ -182,37 +178,25 @@ class HiveAcidDataSource(DataSource):
             return HiveAcidStreamReader(*self._changes(table, schema, is_stream=True))
 
     def _plan(self) -> TablePlan:
+        from acidctl.spark.datasource.load_options import SourceOptions  # noqa: PLC0415 - only the driver's
         from acidctl.spark.datasource.table_plan import plan_table  # noqa: PLC0415 - only the driver's
 
-        return plan_table(self._parsed())
-
-    def _parsed(self) -> SourceOptions:
-        from acidctl.spark.datasource.load_options import SourceOptions  # noqa: PLC0415 - only the driver's
-
-        return SourceOptions.parse(self.options)
+        return plan_table(SourceOptions.parse(self.options))
 
     def _changes(
         self, table: TablePlan, schema: StructType, *, is_stream: bool = False
     ) -> tuple[ChangeRange, ChangesPlanner, ChangeReading]:
-        from acidctl.spark.datasource.table_changes import (  # noqa: PLC0415 - only for changes
-            ChangesPlanner,
-            plan_change_reading,
-            require_stream,
-        )
+        from acidctl.spark.datasource import table_changes  # noqa: PLC0415 - only for changes
+        from acidctl.spark.datasource.load_options import SourceOptions  # noqa: PLC0415 - only the driver's
 
-        options = self._parsed()  # whose metastore is asked; the plan of the table has none any more
-        changes = require_stream(options, table) if is_stream else options.changes
+        options = SourceOptions.parse(self.options)  # with the metastore, which the plan of the table has no more
+        changes = table_changes.require_stream(options, table) if is_stream else options.changes
         assert changes is not None  # the caller has looked
-        return changes, ChangesPlanner(options), plan_change_reading(table, schema)
+        return changes, table_changes.ChangesPlanner(options), table_changes.plan_change_reading(table, schema)
 
 
 class HiveAcidReader(DataSourceReader):
-    """Plans on the driver, reads on the executors.
-
-    Args:
-        table: what there is; stays on the driver.
-        reading: how columns come about.
-    """
+    """Plans on the driver, where `table` stays, and reads on the executors."""
 
     def __init__(self, table: TablePlan, reading: Reading) -> None:
         self._table: TablePlan | None = table
@@ -221,7 +205,7 @@ class HiveAcidReader(DataSourceReader):
         self._load = uuid4().hex
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the plan: the tasks have their own share of it."""
+        """Leave out the plan: each task has its own share of it."""
         return self.__dict__ | {"_table": None}
 
     @property
@@ -229,8 +213,8 @@ class HiveAcidReader(DataSourceReader):
         """Take Spark's filters, if Spark offers them.
 
         Spark refuses sources that do while ``spark.sql.python.filterPushdown.enabled`` is off, its default, lest the
-        user believe that filters are pushed.  This source answers the same with and without, so it must work with
-        both: to that check (``pushFilters.__func__``) it looks like the base class' own, which takes no filter.
+        user believe that filters are pushed.  This source answers the same with and without: to Spark's check
+        (``pushFilters.__func__``) its method looks like that of the base class, which takes no filter.
         """
 
         def push(filters: list[Any]) -> Iterable[Any]:
@@ -263,13 +247,7 @@ class HiveAcidReader(DataSourceReader):
 
 
 class _ChangesReader:
-    """Plans changes on the driver, reads them on the executors.
-
-    Args:
-        changes: which are wanted.
-        planner: stays on the driver, as it knows the metastore.
-        reading: how columns come about.
-    """
+    """Plans changes on the driver, where `planner` stays, as it knows the metastore, and reads on the executors."""
 
     def __init__(self, changes: ChangeRange, planner: ChangesPlanner, reading: ChangeReading) -> None:
         self._changes = changes
@@ -277,7 +255,7 @@ class _ChangesReader:
         self._reading = reading
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what asks for plans."""
+        """Leave out the planner."""
         return self.__dict__ | {"_planner": None}
 
     @property

@@ -1,4 +1,4 @@
-"""The options of the Spark data source: what a user may write between ``format("hive_acid")`` and ``load()``."""
+"""Parse the options of the Spark data source, which stand between ``format("hive_acid")`` and ``load()``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from acidctl.base.deadline import duration_seconds
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.location.arguments import HIVE, is_hive_name
-from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
 
 TARGET_BYTES = 32 << 20
-"""Stripes of about so many bytes make one partition of Spark's."""
+"""About this many bytes of stripes make one of Spark's partitions."""
 
 STORAGE = "storage."
 METASTORE = "metastore."
@@ -38,8 +36,8 @@ class ChangeRange:
     """A range of write ids whose changes are wanted.
 
     Attributes:
-        after: those of the write ids above it; None for those that come from now on.
-        upto: the last write id; None for the newest that can be told.
+        after: the write id before the first; None for changes that come from now on.
+        upto: the last write id; None for the newest whose changes are known.
     """
 
     after: int | None
@@ -51,15 +49,15 @@ class SourceOptions:
     """The options, checked.
 
     Attributes:
-        path: a location, a table with partitions, or a name of a metastore's, ``hive:db.table``.
+        path: a location, a table with partitions, or a name in a metastore, ``hive:db.table``.
         resolver: decides which write ids count.
-        at: the write id that is taken for the newest; None for all that the lists allow.
+        at: the write id that counts as the newest; None for all that the lists allow.
         row_id: whether ``ROW__ID`` comes first.
-        columns: the top-level columns wanted, in order; None for all.
-        target_bytes: about how much one partition of Spark's reads.
-        infer_partitions: whether partition values that are all numbers, or all dates, are typed so.
-        storage: for the store, by their fsspec names.
-        changes: that changes are wanted, not rows; None for rows.
+        columns: the wanted top-level columns, in order; None for all.
+        target_bytes: about how many bytes one of Spark's partitions reads.
+        infer_partitions: whether partition values that are all numbers, or all dates, get such a type.
+        storage: options of the store, by their fsspec names.
+        changes: the wanted changes; None for rows.
     """
 
     path: str
@@ -76,8 +74,7 @@ class SourceOptions:
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
         """Read them; the case of their names does not matter.
 
-        Raises:
-            UsageProblem: no path, an unknown option, or a value that cannot be used.
+        UsageProblem if no path, an unknown option, or a value that cannot be used.
         """
         given = {name.lower(): value for name, value in options.items()}
         storage = _below(given, STORAGE)
@@ -89,19 +86,18 @@ class SourceOptions:
         if table:
             path = table if is_hive_name(table) else f"{HIVE}{table}"
         if not path:
-            raise UsageProblem(
-                "no path and no table is given",
-                "",
-                'write spark.read.format("hive_acid").load("/path/of/the/table"), or load("hive:db.table")',
-            )
-        age = _age(given.get("assumecommitted"))
+            hint = 'write spark.read.format("hive_acid").load("/path/of/the/table"), or load("hive:db.table")'
+            raise UsageProblem("no path and no table is given", "", hint)
         spec = SnapshotSpec.of(given.get("snapshot"))
-        if age is not None:
+        if (text := given.get("assumecommitted")) is not None:
+            age = duration_seconds(text)
+            if age is None:
+                raise _unusable("assumeCommitted", text, "write 90s, 30m, 2h or 1d")
             spec = replace(spec, assumption=Assumption(age))
         return cls(
             path=path,
             resolver=SnapshotResolver(spec, open_warehouse(metastore)),
-            at=_at(given.get("at")),
+            at=_write_id("at", given["at"], "a write id, a whole number") if "at" in given else None,
             row_id=_one_of(given, "rowId", "false", "true", "false") == "true",
             columns=_columns(given.get("columns")),
             target_bytes=_size(given.get("targetbytes")),
@@ -112,7 +108,7 @@ class SourceOptions:
 
 
 def _below(given: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Return the options whose names begin so, by the rest of their names."""
+    """Return the options with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
 
 
@@ -122,11 +118,8 @@ def _refuse_unknown(given: list[str]) -> None:
         if name == "paths":
             raise UsageProblem("several paths are given", "", "load one table at a time, and union them")
         if name not in known:
-            raise UsageProblem(
-                f"no option {name!r}",
-                f"the options are {', '.join(NAMES)}, {STORAGE}NAME and {METASTORE}NAME",
-                did_you_mean(name, NAMES),
-            )
+            why = f"the options are {', '.join(NAMES)}, {STORAGE}NAME and {METASTORE}NAME"
+            raise UsageProblem(f"no option {name!r}", why, did_you_mean(name, NAMES))
 
 
 def _one_of(given: Mapping[str, str], name: str, usual: str, *choices: str) -> str:
@@ -134,10 +127,6 @@ def _one_of(given: Mapping[str, str], name: str, usual: str, *choices: str) -> s
     if found not in choices:
         raise _unusable(name, found, f"write {' or '.join(choices)}")
     return found
-
-
-def _at(text: str | None) -> int | None:
-    return None if text is None else _write_id("at", text, "a write id, a whole number")
 
 
 def _changes(given: Mapping[str, str]) -> ChangeRange | None:
@@ -159,15 +148,6 @@ def _write_id(name: str, text: str, what: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise _unusable(name, text, f"write {what}")
     return int(text)
-
-
-def _age(text: str | None) -> float | None:
-    if text is None:
-        return None
-    age = duration_seconds(text)
-    if age is None:
-        raise _unusable("assumeCommitted", text, "write 90s, 30m, 2h or 1d")
-    return age
 
 
 def _columns(text: str | None) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Column pruning, and batches of columns instead of rows, for the data source: Spark's API for Python has neither.
+"""Prune columns, and hand over batches of columns instead of rows: Spark's API for Python sources has neither.
 
 An optimizer rule in Java, ``Pruning.java`` beside this file, is compiled in the driver by Janino, which is among
 Spark's own jars, and put behind Spark's rules (``spark.experimental.extraOptimizations``).  It changes the scans of
@@ -29,7 +29,7 @@ KNOWN_SPARKS = ("4.0", "4.1", "4.2", "4.3")
 
 
 def install_rule(spark: Any) -> str | None:
-    """Put the rule into a session, once; None when it is there, or why it cannot be."""
+    """Put the rule into a session, once, and return None, or the reason why that failed."""
     try:
         experimental = spark._jsparkSession.experimental()
         rules = experimental.extraOptimizations()
@@ -44,7 +44,7 @@ def install_rule(spark: Any) -> str | None:
 
 
 def why_not_pruned(spark: Any) -> str | None:
-    """Return None when the rule prunes in this session, tried on a plan that reads nothing; else why it does not."""
+    """Try the rule on a plan that reads nothing; return None if it prunes in this session, else the reason."""
     try:
         plan = spark.read.format("hive_acid").schema("a int, b int").load("/").select("b")._jdf.queryExecution()
         if plan.optimizedPlan().collectLeaves().head().output().size() == 1:
@@ -56,7 +56,7 @@ def why_not_pruned(spark: Any) -> str | None:
 
 
 def why_rows(spark: Any) -> str | None:
-    """Return None when scans that the rule prunes hand over columns, tried on one executor; else why they do not."""
+    """Try one executor; return None if scans that the rule prunes hand over columns, else the reason."""
     try:
         rule = _rule_in(spark._jsparkSession.experimental().extraOptimizations())
         if rule is None:

@@ -1,10 +1,11 @@
-"""From a table's plan to Spark's schema, and from stripes to batches of it."""
+"""Turn a table's plan into Spark's schema, and stripes into batches of that schema."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,18 +14,20 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
 from acidctl.base.errors import NotFoundError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.read.events import open_event_files
+from acidctl.rows.read.delete_set import DeleteSet
+from acidctl.rows.read.events import EventFile, open_event_files
+from acidctl.rows.read.visibility import load_deletes
 from acidctl.rows.scan.columns import ColumnSource, Namespace, ScanColumn
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
 from acidctl.spark.datasource.filters import noted_condition
 from acidctl.spark.datasource.spark_types import SparkForm, check_asked, spark_type
 from acidctl.spark.datasource.table_plan import LocationSplit, TablePlan
-from acidctl.spark.datasource.task_deletes import deletes_of
 
 NOTE = "acidctl"
-"""The key of a field's metadata in which the rule of :mod:`acidctl.spark.datasource.pruning` says what it wants."""
+"""The key of a field's metadata with the notes of the rule of :mod:`acidctl.spark.datasource.pruning`."""
 
 BATCH_BYTES = 8 << 20
 BATCH_ROWS = 1 << 16
@@ -33,7 +36,15 @@ MIN_ROWS = 64
 """Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
 
 MOST_PARTS = 16
-"""A task has at most so many times the stripes that one has which reads all columns."""
+"""A task has at most this many times the stripes of a task that reads all columns."""
+
+MOST_BYTES, MOST_SETS = 64 << 20, 64
+"""Limits on the sets that are kept besides the last one, since a session may live for days."""
+
+_Key = tuple[str, bool, tuple[str, ...]]
+_held: OrderedDict[_Key, DeleteSet] = OrderedDict()
+"""Deletes that this process has read: tasks of one process come one after the other, and those of a bucket mostly name
+the same delete files.  Spark gives the next task to a process that has ended one (``spark.python.worker.reuse``)."""
 
 _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 """PySpark 4.0 has no other zone for instants."""
@@ -44,11 +55,11 @@ class Reading:
     """The part of a plan that every task needs: small, picklable.
 
     Attributes:
-        columns: of Spark's schema, in its order; None, alone, for one whose values nobody looks at.
+        columns: the columns of Spark's schema, in its order; None for a column whose values nobody looks at.
         schema: the names as Spark's schema spells them, and the Arrow types to deliver.
         row_type: the table's columns.
-        counts: whether the number of rows is all that is wanted, as the one column.
-        condition: on rows, out of the notes: stripes that cannot meet it are left out.
+        counts: whether only the number of rows is wanted, as the one column.
+        condition: from the notes: stripes without a row that meets it are left out.
     """
 
     columns: tuple[ScanColumn | None, ...]
@@ -59,7 +70,7 @@ class Reading:
 
     @property
     def named(self) -> dict[str, ScanColumn]:
-        """The columns by the names that Spark's filters use."""
+        """Return the columns by the names that Spark's filters use."""
         named = zip(self.schema.names, self.columns, strict=False)
         return {name: column for name, column in named if column is not None}
 
@@ -77,15 +88,12 @@ def _namespace(table: TablePlan) -> Namespace:
 def table_schema(table: TablePlan) -> st.StructType:
     """Return the schema when the user gives none.
 
-    Raises:
-        NotFoundError: no data file tells one; or a column that was asked for is not there.
+    NotFoundError if no data file tells one; or a column that was asked for is not there.
     """
     if table.row_type is None:
-        raise NotFoundError(
-            f"no data file in {table.path} tells the columns",
-            "the table is empty for this snapshot",
-            'give them yourself: spark.read.schema("id int, value string").format("hive_acid")',
-        )
+        hint = 'give them yourself: spark.read.schema("id int, value string").format("hive_acid")'
+        what = f"no data file in {table.path} tells the columns"
+        raise NotFoundError(what, "the table is empty for this snapshot", hint)
     known = _namespace(table)
     columns = known.tops
     if table.options.columns is not None:
@@ -101,10 +109,10 @@ def plan_reading(
     """Plan where each column of Spark's schema comes from.
 
     Args:
-        is_elsewhere: of the name of a column, whether it comes from elsewhere: then only its notes count.
+        is_elsewhere: returns whether the column of a name comes from elsewhere, so that only its notes count.
 
     Raises:
-        NotFoundError: a column of a schema of the user's own is not there.
+        NotFoundError: a column of the user's schema does not exist.
         UsageProblem: it has another type.
     """
     if table.row_type is None:
@@ -140,7 +148,7 @@ def read_split(
     """Yield the rows of one share, less those of stripes that cannot meet the condition, on an executor.
 
     Args:
-        load: its name, which no other one has.
+        load: the unique name of the load.
 
     Raises:
         BadDataError: a file cannot be read, or a value has no place in Spark's type.
@@ -179,7 +187,7 @@ def _rows(scan: Scan, reading: Reading) -> Iterator[pa.RecordBatch]:
 def joined_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the same rows in fewer batches, where these are small: each takes Spark the time of a thousand rows.
 
-    Who wants few rows gets the first soon: batches grow from the first one on.
+    Batches grow from the first on, so that a reader of few rows gets these soon.
     """
     waiting: list[pa.RecordBatch] = []
     rows, size, enough = 0, 0, 1
@@ -195,10 +203,9 @@ def joined_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def delivered(form: SparkForm, rows: pa.RecordBatch, reading: Reading) -> list[pa.Array]:
-    """Return the columns that Spark wants, out of those that were read for it.
+    """Return the columns that Spark wants, from those that were read.
 
-    Raises:
-        BadDataError: a value has no place in Spark's type.
+    BadDataError if a value has no place in Spark's type.
     """
     read = iter(rows.columns)
     return [
@@ -210,7 +217,7 @@ def delivered(form: SparkForm, rows: pa.RecordBatch, reading: Reading) -> list[p
 
 
 def _alike(scan: Scan, reading: Reading, split: LocationSplit) -> Iterator[pa.RecordBatch]:
-    """Rows without anything of the files: they are counted, and all have the values of the partition."""
+    """Yield rows without columns of the files: they are counted, and all have the values of the partition."""
     form, own = SparkForm(), iter(scan.columns)
     arrays = [pa.nulls(BATCH_ROWS)]  # counts the rows where there is no column at all
     for wanted, target in zip(reading.columns, reading.schema, strict=True):
@@ -229,9 +236,36 @@ def _alike(scan: Scan, reading: Reading, split: LocationSplit) -> Iterator[pa.Re
 
 
 def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Slices that Java can take one by one; nothing is copied."""
+    """Yield slices that Java can take one by one, without copying."""
     # Of a slice this counts the whole buffers behind it: at worst the pieces are smaller than they could be.
     per_row = max(1, batch.get_total_buffer_size() // max(1, batch.num_rows))
     step = max(MIN_ROWS, min(BATCH_ROWS, BATCH_BYTES // per_row))
     for start in range(0, batch.num_rows, step):
         yield batch.slice(start, step)
+
+
+def deletes_of(load: str, snapshot: Snapshot, sources: Sequence[EventFile]) -> DeleteSet:
+    """Return the deletes of a task's share, from an earlier task of the same load, or read now.
+
+    Args:
+        load: the unique name of the load, within which a path means one file.
+        snapshot: the snapshot of the share.
+        sources: its files; those that delete nothing do not count.
+
+    Raises:
+        BadDataError, NotFoundError: a file cannot be read.
+    """
+    killers = [source for source in sources if source.is_delete or source.may_hold_changes]
+    if not killers:
+        return load_deletes((), snapshot.write_ids)
+    # With their stores: partitions may lie on several, at the same paths.
+    moved = any(source.may_hold_moved for source in sources)
+    key = load, moved, tuple(sorted(source.fs.display(source.path) for source in killers))
+    deletes = _held.pop(key, None)
+    if deletes is None:
+        deletes = load_deletes(killers, snapshot.write_ids, rows=sources)
+    _held[key] = deletes
+    others = sum(held.nbytes for held in _held.values()) - deletes.nbytes
+    while others > MOST_BYTES or len(_held) > MOST_SETS:
+        others -= _held.popitem(last=False)[1].nbytes
+    return deletes

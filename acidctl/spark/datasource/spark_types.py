@@ -1,4 +1,4 @@
-"""Rows as Spark takes them: Arrow batches of exactly the types that Spark's own schema stands for.
+"""Convert rows to Arrow batches of exactly the types that Spark's own schema stands for.
 
 =====================================  =============================================================================
 in ORC                                 in Spark
@@ -46,8 +46,7 @@ class SparkForm(Storable):
     def column(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
         """Return one column, nested ones with all below them.
 
-        Raises:
-            BadDataError: a timestamp beyond 292 000 years from 1970, or a value that does not fit `target`.
+        BadDataError if a timestamp beyond 292 000 years from 1970, or a value that does not fit `target`.
         """
         if isinstance(array.type, WideTimestamp):
             return _wide_micros(array, where)
@@ -57,7 +56,7 @@ class SparkForm(Storable):
 
 
 def _micros(array: pa.Array) -> pa.Array:
-    """Nanoseconds cut to microseconds: Arrow's own cast refuses, or rounds towards 1970."""
+    """Cut nanoseconds to microseconds: Arrow's own cast refuses, or rounds towards 1970."""
     ticks: NDArray[np.int64] = np.asarray(array.view(pa.int64()).fill_null(0))
     mask = nulls(array) if array.null_count else None
     return pa.array(ticks // 1000, pa.timestamp("us", array.type.tz), mask=mask)
@@ -77,34 +76,27 @@ def spark_type(orc: OrcType) -> st.DataType:
     return from_arrow_type(column.type, prefer_timestamp_ntz=True)
 
 
-def check_asked(field: st.StructField, found: st.DataType, path: str) -> None:
-    """Refuse a column's type in a schema of the user's own unless the file's values fit it whatever they are.
+def check_asked(field: st.StructField, actual: st.DataType, path: str) -> None:
+    """Refuse a column's type in the user's schema unless all values of the file's type fit it.
 
-    Raises:
-        UsageProblem: another type, or NOT NULL, which nothing in the files promises.
+    UsageProblem if another type, or NOT NULL, which nothing in the files promises.
     """
     if not field.nullable:
-        raise UsageProblem(
-            f"column {field.name} of {path} cannot be read as NOT NULL",
-            "its files do not promise it, and Spark would trust it",
-            "leave NOT NULL away in the schema",
-        )
-    if not _fits(found, field.dataType):
-        raise UsageProblem(
-            f"column {field.name} of {path} cannot be read as {field.dataType.simpleString()}",
-            f"it is {found.simpleString()}",
-            "give that type, or no schema, and cast in SQL",
-        )
+        why, hint = "its files do not promise it, and Spark would trust it", "leave NOT NULL away in the schema"
+        raise UsageProblem(f"column {field.name} of {path} cannot be read as NOT NULL", why, hint)
+    if not _fits(actual, field.dataType):
+        what = f"column {field.name} of {path} cannot be read as {field.dataType.simpleString()}"
+        raise UsageProblem(what, f"it is {actual.simpleString()}", "give that type, or no schema, and cast in SQL")
 
 
-def _fits(found: st.DataType, asked: st.DataType) -> bool:
-    if found == asked:
+def _fits(actual: st.DataType, asked: st.DataType) -> bool:
+    if actual == asked:
         return True
-    kinds = type(found), type(asked)
+    kinds = type(actual), type(asked)
     if kinds[0] in _INTEGERS and kinds[1] in _INTEGERS:
         return _INTEGERS.index(kinds[0]) < _INTEGERS.index(kinds[1])
-    if isinstance(found, st.DecimalType) and isinstance(asked, st.DecimalType):
-        return asked.scale >= found.scale and asked.precision - asked.scale >= found.precision - found.scale
-    if isinstance(found, st.StringType) and isinstance(asked, st.CharType | st.VarcharType):
+    if isinstance(actual, st.DecimalType) and isinstance(asked, st.DecimalType):
+        return asked.scale >= actual.scale and asked.precision - asked.scale >= actual.precision - actual.scale
+    if isinstance(actual, st.StringType) and isinstance(asked, st.CharType | st.VarcharType):
         return False
     return kinds == (st.FloatType, st.DoubleType)

@@ -1,4 +1,4 @@
-"""Changes of a table for Spark: what a load plans on the driver, what its tasks read, and how far a stream may go.
+"""Plan and read changes of a table for Spark, and decide how far a stream may go.
 
 Every row has the columns of the table and two more: what happened to it, and the write id that did it.
 """
@@ -54,9 +54,9 @@ class ChangeReading:
     """The part of a plan that every task needs: small, picklable.
 
     Attributes:
-        rows: of the table's columns.
-        schema: of all of Spark's columns.
-        partition: the partition columns' types by name.
+        rows: how the table's columns are read.
+        schema: all of Spark's columns.
+        partition: the types of the partition columns by name.
     """
 
     rows: Reading
@@ -69,8 +69,8 @@ class ChangeSplit:
     """A task's share of one location: stripes for one pass over events, or the difference of two snapshots.
 
     Attributes:
-        after: of the pass.
-        before: of the difference, else None.
+        after: the write id before the first change of the pass.
+        before: the earlier snapshot of the difference; else None.
     """
 
     split: LocationSplit
@@ -88,11 +88,9 @@ def changes_schema(table: TablePlan) -> st.StructType:
     own = table_schema(table)
     for name in own.names:
         if name.lower() in (CHANGE, WRITE_ID):
-            raise UsageProblem(
-                f"changes of {table.path} cannot be told",
-                f"it has a column {name} of its own, where changes have theirs",
-                "name the other columns by the option columns",
-            )
+            why = f"it has a column {name} of its own, where changes have theirs"
+            hint = "name the other columns by the option columns"
+            raise UsageProblem(f"changes of {table.path} cannot be told", why, hint)
     first = [st.StructField(CHANGE, st.StringType()), st.StructField(WRITE_ID, st.LongType())]
     return st.StructType([*first, *own.fields])
 
@@ -115,25 +113,20 @@ def _is_ours(name: str) -> bool:
 
 
 def require_stream(options: SourceOptions, table: TablePlan) -> ChangeRange:
-    """Return the table that a stream is to follow.
+    """Return the changes that a stream is to follow.
 
     Raises:
-        UsageProblem: it is not said from where on, or nobody says which write ids are committed as time goes by.
-        NotFoundError: nothing tells the columns yet.
+        UsageProblem: no option says where the stream begins, or which write ids are committed as time goes by.
+        NotFoundError: no file has the columns yet.
     """
     if options.changes is None:
-        raise UsageProblem(
-            "a stream of hive_acid gives changes, and it is not said from where on",
-            "",
-            'give .option("changesFrom", "newest"), or the write id after which it begins',
-        )
+        hint = 'give .option("changesFrom", "newest"), or the write id after which it begins'
+        raise UsageProblem("a stream of hive_acid gives changes, and it is not said from where on", "", hint)
     spec = options.resolver.spec
     if spec.has_write_ids or not (options.resolver.warehouse or spec.assumption):
-        raise UsageProblem(
-            f"a stream of {table.path} must be told which write ids are committed",
-            "a list of write ids is that of one moment" if spec.has_write_ids else "nothing on disk tells it",
-            'name the metastore, or give .option("assumeCommitted", "1h") if all that is older was committed',
-        )
+        why = "a list of write ids is that of one moment" if spec.has_write_ids else "nothing on disk tells it"
+        hint = 'name the metastore, or give .option("assumeCommitted", "1h") if all that is older was committed'
+        raise UsageProblem(f"a stream of {table.path} must be told which write ids are committed", why, hint)
     if table.row_type is None:
         table_schema(table)  # raises
     return options.changes
@@ -143,11 +136,7 @@ def require_stream(options: SourceOptions, table: TablePlan) -> ChangeRange:
 
 
 class ChangesPlanner:
-    """Finds a table anew for every question, by what its metastore says then.
-
-    Args:
-        options: of the load; how the table is found.
-    """
+    """Finds a table for every question again, with the present lists of its metastore, by the options of the load."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -162,20 +151,18 @@ class ChangesPlanner:
         """Return the newest write id up to which nothing can change any more: the one below the first that is open.
 
         Args:
-            require_told: for who goes on from there: somebody must say what is committed.
+            require_told: for a stream, which goes on from there: a metastore or an option must say what is committed.
 
         Raises:
-            RefusedError: the metastore that was to say it does not know the table.
+            RefusedError: the metastore does not know the table.
             NotFoundError, AccessError, StorageError: the table cannot be found or listed.
         """
         table = self._table()
         first = table.found[0]
         if require_told and first.resolver.asks_metastore and first.hive is None and (note := first.resolve().note):
-            raise RefusedError(
-                f"a stream of {table.path} must be told which write ids are committed",
-                text_of(note),
-                'give .option("assumeCommitted", "1h") if all that is older was committed',
-            )
+            what = f"a stream of {table.path} must be told which write ids are committed"
+            hint = 'give .option("assumeCommitted", "1h") if all that is older was committed'
+            raise RefusedError(what, text_of(note), hint)
         newest, limit = _ends(table)
         return min(newest, limit)
 
@@ -183,17 +170,14 @@ class ChangesPlanner:
         """Return the tasks of a load, by one look at the table.
 
         Raises:
-            UsageProblem: changes up to there cannot be told yet: who went on from there would miss some.
-            HistoryError, NotFoundError, AccessError, StorageError, BadDataError: as of :meth:`splits`.
+            UsageProblem: changes up to there are not complete yet.
+            HistoryError, NotFoundError, AccessError, StorageError, BadDataError: as for :meth:`splits`.
         """
         table = self._table()
         newest, limit = _ends(table)
         if changes.upto is not None and changes.upto > limit:
-            raise UsageProblem(
-                f"changes of {table.path} cannot be told up to write id {changes.upto}",
-                f"{limit + 1} is open, or not there yet",
-                f"changesTo may be {limit} by now",
-            )
+            what = f"changes of {table.path} cannot be told up to write id {changes.upto}"
+            raise UsageProblem(what, f"{limit + 1} is open, or not there yet", f"changesTo may be {limit} by now")
         last = min(newest, limit) if changes.upto is None else changes.upto
         return self._splits(table, reading, last if changes.after is None else changes.after, last)
 
@@ -201,7 +185,7 @@ class ChangesPlanner:
         """Return the tasks for the changes of the write ids after..last.
 
         Raises:
-            HistoryError: a compaction removed what tells them.
+            HistoryError: a compaction removed the events.
             NotFoundError, AccessError, StorageError, BadDataError: the table cannot be found or listed, or a file read.
         """
         return [] if after >= last else self._splits(self._table(), reading, after, last)
@@ -211,28 +195,23 @@ class ChangesPlanner:
             return []
         target_bytes = self._options.target_bytes
 
-        def plan(found: TableLocation) -> list[ChangeSplit]:
-            here = found.refresh_if_stale()
+        def plan(location: TableLocation) -> list[ChangeSplit]:
+            here = location.refresh_if_stale()
             try:
-                told = plan_changes(lambda at: seen_at(here, at, since=after), after, last)
+                spans = plan_changes(lambda at: seen_at(here, at, since=after), after, last)
             except HistoryError as error:
-                raise _with_way_out(error, table.path, after, min(_ends(table))) from error
+                newest = min(_ends(table))
+                what = f"changes of {table.path} above write id {after} cannot be told any more"
+                way_out = f"read its rows anew with at={newest}, and go on with changesFrom={newest}"
+                why = f"{error.what}: {error.why}"
+                raise HistoryError(what, why, f"{way_out}; a stream needs a new checkpoint") from error
             partition = tuple(
                 PartitionColumn(name, kind, typed(text, kind, name))
-                for (_, text), (name, kind) in zip(found.location.partition, reading.partition, strict=True)
+                for (_, text), (name, kind) in zip(location.location.partition, reading.partition, strict=True)
             )
-            return [split for one in told for split in _splits(one, partition, target_bytes)]
+            return [split for span in spans for split in _splits(span, partition, target_bytes)]
 
-        return [split for some in parallel.results(plan, table.found) for split in some]
-
-
-def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> HistoryError:
-    """Return the error with a way out: read the rows of now, and follow the changes from there."""
-    return HistoryError(
-        f"changes of {path} above write id {after} cannot be told any more",
-        f"{error.what}: {error.why}",
-        f"read its rows anew with at={newest}, and go on with changesFrom={newest}; a stream needs a new checkpoint",
-    )
+        return [split for splits in parallel.results(plan, table.found) for split in splits]
 
 
 def _ends(table: Table) -> tuple[int, int]:
@@ -246,13 +225,13 @@ def _ends(table: Table) -> tuple[int, int]:
 
 
 def _settled(ids: ValidWriteIds) -> int:
-    return min([ids.high_watermark, *(one - 1 for one in ids.open[:1])])
+    return min([ids.high_watermark, *(write_id - 1 for write_id in ids.open[:1])])
 
 
-def _end_of(found: TableLocation) -> tuple[int, int]:
+def _end_of(location: TableLocation) -> tuple[int, int]:
     """Return the newest write id of a location on disk, and the last one before what may still change there."""
-    counted = found.resolve()
-    directories = [directory for directory in map(acid_directory, found.look.listing.by_child) if directory]
+    counted = location.resolve()
+    directories = [directory for directory in map(acid_directory, location.look.listing.by_child) if directory]
     newest = max([0, *(directory.max_write_id for directory in directories)])
     if counted.assumed and counted.assumed.of_write_ids and not counted.assumed.undecided:
         return newest, MAXL  # its list ends with what is there
@@ -260,34 +239,34 @@ def _end_of(found: TableLocation) -> tuple[int, int]:
 
 
 def _splits(
-    told: EventSpan | SingleStep, partition: tuple[PartitionColumn, ...], target_bytes: int
+    span: EventSpan | SingleStep, partition: tuple[PartitionColumn, ...], target_bytes: int
 ) -> Iterator[ChangeSplit]:
-    snapshot = told.snapshot
-    if isinstance(told, SingleStep):
-        before = with_files(told.before, {file.path for file in told.before.files()})
+    snapshot = span.snapshot
+    if isinstance(span, SingleStep):
+        before = with_files(span.before, {file.path for file in span.before.files()})
         whole = with_files(snapshot, {file.path for file in snapshot.files()})
         yield ChangeSplit(LocationSplit(whole, {}, partition), 0, before)
         return
-    files = tuple(map(facts_of, told.sources))
-    deletes = [file for file in files if file.role is Role.DELETE and file.max_write_id > told.after]
+    files = tuple(map(facts_of, span.sources))
+    deletes = [file for file in files if file.role is Role.DELETE and file.max_write_id > span.after]
     ranges = [keys for file in deletes for _, _, keys in file.stripes]
-    killers = [keys for keys in ranges if keys is None or keys.current[1] > told.after]
+    killers = [keys for keys in ranges if keys is None or keys.current[1] > span.after]
 
     def wanted(file: FileFacts, number: int) -> bool:
         known = file.stripes[number][2]
-        return known is None or known.current[1] > told.after or may_hit(killers, [known])
+        return known is None or known.current[1] > span.after or may_hit(killers, [known])
 
     location = LocationPlan(snapshot, partition, files)
     only: dict[str, Sequence[int]] = {}
     filled = 0
     for path, stripes, cost in pieces_of(location, target_bytes, wanted=wanted):
         if only and (filled + cost > target_bytes or path in only):
-            yield ChangeSplit(split_of(location, only), told.after, None)
+            yield ChangeSplit(split_of(location, only), span.after, None)
             only, filled = {}, 0
         only[path] = stripes
         filled += cost
     if only:
-        yield ChangeSplit(split_of(location, only), told.after, None)
+        yield ChangeSplit(split_of(location, only), span.after, None)
 
 
 # --- on the executors -------------------------------------------------------------------------------------------------
@@ -306,25 +285,25 @@ def read_change_split(split: ChangeSplit, reading: ChangeReading) -> Iterator[pa
     of = split.split
     # Where no column of the table is wanted, rows are counted by their ids.
     options = {"row_id": not names, "row_type": rows.row_type, "skipping": rows.condition}
-    told: EventSpan | SingleStep
+    span: EventSpan | SingleStep
     if split.before is None:
-        told = EventSpan(of.snapshot, split.after, open_event_files(of.snapshot, of.snapshot.files()))
+        span = EventSpan(of.snapshot, split.after, open_event_files(of.snapshot, of.snapshot.files()))
         options["only"] = of.only
     else:
-        told = SingleStep(split.before, of.snapshot)
-    found = changes_of(told, names, partition=of.partition, **options)
+        span = SingleStep(split.before, of.snapshot)
+    change_batches = changes_of(span, names, partition=of.partition, **options)
     form = SparkForm()
     total = 0
-    for one in found:
+    for changes in change_batches:
         start = 0
         if rows.counts:
-            total += one.rows.num_rows
+            total += changes.rows.num_rows
             continue
-        for batch in bounded(one.rows):
+        for batch in bounded(changes.rows):
             end = start + batch.num_rows
             ours = {
-                CHANGE: pa.repeat(pa.scalar(INSERT if one.change == NEW else DELETE), batch.num_rows),
-                WRITE_ID: pa.array(one.write_ids[start:end]),
+                CHANGE: pa.repeat(pa.scalar(INSERT if changes.change == NEW else DELETE), batch.num_rows),
+                WRITE_ID: pa.array(changes.write_ids[start:end]),
             }
             theirs = iter(delivered(form, batch, rows))
             arrays = [ours[name.lower()] if _is_ours(name) else next(theirs) for name in reading.schema.names]

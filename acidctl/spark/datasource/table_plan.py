@@ -28,7 +28,6 @@ from acidctl.rows.scan.table import table_at
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
 from acidctl.storage.hdfs.filesystem import delegated
-from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_file_system
 
 # Opening a file costs about as much as reading this many bytes.
@@ -40,7 +39,7 @@ StripeCost = Callable[[int, int], int]
 """Returns the cost of a stripe, in bytes, from its bytes and rows."""
 
 CRUMB = 4
-"""One of so many parts of a task is too little for a task of its own."""
+"""This part of a task is too little for a task of its own."""
 
 
 def bytes_alone(size: int, _: int) -> int:
@@ -122,13 +121,13 @@ def plan_table(options: SourceOptions) -> TablePlan:
     """
     table = table_at(options.path, dict(options.storage), options.resolver)
     snapshots = table.snapshots_at(options.at)
-    files = list(parallel.results(lambda one: tuple(map(facts_of, open_event_files(one, one.files()))), snapshots))
-    partitions = [tuple(table.partition_of(found)) for found in table.found]
+    files = list(parallel.results(lambda view: tuple(map(facts_of, open_event_files(view, view.files()))), snapshots))
+    partitions = [tuple(table.partition_of(location)) for location in table.found]
     if not options.infer_partitions:
         string = OrcType("string")
         partitions = [
-            tuple(PartitionColumn(name, string, typed(text, string)) for name, text in found.location.partition)
-            for found in table.found
+            tuple(PartitionColumn(name, string, typed(text, string)) for name, text in location.location.partition)
+            for location in table.found
         ]
     rows = sorted((file for of in files for file in of if file.role is not Role.DELETE), key=lambda f: f.max_write_id)
     declared = snapshots[0].declared
@@ -174,27 +173,26 @@ def plan_splits(
     """
     names = table.row_type.names if table.row_type else ()
     locations = [
-        one
-        for one in table.locations
-        if condition is None or condition.may_match(partition_bounds(one.partition, names).get)
+        location
+        for location in table.locations
+        if condition is None or condition.may_match(partition_bounds(location.partition, names).get)
     ]
-    wanted = list(parallel.results(lambda one: _wanted(one, condition, table.row_type), locations))
+    wanted = list(parallel.results(lambda location: _wanted(location, condition, table.row_type), locations))
     target_bytes = table.options.target_bytes
-    tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's place
+    tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's number
     filled = target_bytes
-    for place, location in enumerate(locations):
-        for path, stripes, size in pieces_of(location, target_bytes, cost, wanted[place]):
+    for number, location in enumerate(locations):
+        for path, stripes, size in pieces_of(location, target_bytes, cost, wanted[number]):
             if filled + size > target_bytes:
                 tasks.append({})
                 filled = 0
             # Pieces of one file never share a task: the first of two has filled it.
-            tasks[-1].setdefault(place, {})[path] = stripes
+            tasks[-1].setdefault(number, {})[path] = stripes
             filled += size
-    return [tuple(split_of(locations[place], only) for place, only in task.items()) for task in tasks]
+    return [tuple(split_of(locations[number], only) for number, only in task.items()) for task in tasks]
 
 
-_Wanted = Callable[[FileFacts, int], bool]
-"""Returns whether a stripe of a file, by its number, must be read."""
+_Wanted = Callable[[FileFacts, int], bool]  # returns whether a stripe of a file, by its number, must be read
 
 
 def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcType | None) -> _Wanted:
@@ -207,12 +205,8 @@ def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcTy
     scan = Scan(
         location.snapshot, [], skipping=condition, partition=location.partition, row_type=row_type, sources=sources
     )
-    found = {path: frozenset(stripes) for path, stripes in scan.wanted_stripes().items()}
-    return lambda file, number: number in found.get(file.path, ())
-
-
-def _row_files(location: LocationPlan) -> list[FileFacts]:
-    return sorted((file for file in location.files if file.role is not Role.DELETE), key=lambda file: file.bucket)
+    stripes = {path: frozenset(numbers) for path, numbers in scan.wanted_stripes().items()}
+    return lambda file, number: number in stripes.get(file.path, ())
 
 
 def pieces_of(
@@ -221,23 +215,24 @@ def pieces_of(
     cost: StripeCost = bytes_alone,
     wanted: _Wanted = lambda _, __: True,
 ) -> Iterator[tuple[str, Sequence[int], int]]:
-    """(path, numbers of stripes, cost) of the row files by bucket; what would be left as a crumb is not cut off."""
-    for file in _row_files(location):
+    """Yield (path, numbers of stripes, cost) of the row files by bucket; a small remainder is not cut off."""
+    row_files = [file for file in location.files if file.role is not Role.DELETE]
+    for file in sorted(row_files, key=lambda file: file.bucket):
         costs = {i: cost(size, rows) for i, (size, rows, _) in enumerate(file.stripes) if wanted(file, i)}
-        left = sum(costs.values())
+        rest = sum(costs.values())
         piece: list[int] = []
         filled = FILE_COST
         for number, size in costs.items():
             piece.append(number)
             filled += size
-            left -= size
-            if not left or (filled >= target_bytes and left * CRUMB > target_bytes):
+            rest -= size
+            if not rest or (filled >= target_bytes and rest * CRUMB > target_bytes):
                 yield file.path, tuple(piece), filled
                 piece, filled = [], FILE_COST
 
 
 def split_of(location: LocationPlan, only: dict[str, Sequence[int]]) -> LocationSplit:
-    """Return the share of a task, with what it must know besides: what kills its rows, and what numbers them.
+    """Return the share of a task, with the files that delete its rows, and those that number them.
 
     Args:
         only: stripes by the file's path.
@@ -265,7 +260,7 @@ def split_of(location: LocationPlan, only: dict[str, Sequence[int]]) -> Location
 
 
 def with_files(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
-    """Return a snapshot as a task needs it: of these files alone, and what opens the store without a Kerberos ticket.
+    """Return a snapshot of these files alone, whose store a task can open without a Kerberos ticket.
 
     Args:
         kept: paths of files, relative to the location.
@@ -278,7 +273,7 @@ def with_files(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
     tops = {entry.path.partition("/")[0] for entry in entries}
     return replace(
         snapshot,
-        fs=_for_executors(snapshot.fs),
+        fs=snapshot.fs if (sent := delegated(snapshot.fs.spec)) == snapshot.fs.spec else open_file_system(sent),
         listing=with_entries(snapshot.listing, entries),
         state=replace(
             state,
@@ -291,25 +286,13 @@ def with_files(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
     )
 
 
-def _for_executors(fs: FileSystem) -> FileSystem:
-    """Return the same store, as a process opens it that has no Kerberos ticket.
-
-    Raises:
-        AccessError: there is no ticket here either.
-    """
-    sent = delegated(fs.spec)
-    return fs if sent == fs.spec else open_file_system(sent)
-
-
 def may_hit(killers: Sequence[StripeRange | None], rows: Sequence[StripeRange | None]) -> bool:
-    """Return whether a key of the one may be among those of the other; what is not known may be anything."""
+    """Return whether the keys of two sides may meet; unknown keys may be any."""
     if not killers or not rows:
         return False
     if any(keys is None for keys in (*killers, *rows)):
         return True
-    return any(a and b and _meet(a, b) for a in killers for b in rows)
-
-
-def _meet(a: StripeRange, b: StripeRange) -> bool:
-    pairs = ((a.original, b.original), (a.bucket, b.bucket), (a.row_id, b.row_id))
-    return all(x[0] <= y[1] and y[0] <= x[1] for x, y in pairs)
+    ranges = [[(keys.original, keys.bucket, keys.row_id) for keys in side if keys] for side in (killers, rows)]
+    return any(
+        all(x[0] <= y[1] and y[0] <= x[1] for x, y in zip(a, b, strict=True)) for a in ranges[0] for b in ranges[1]
+    )

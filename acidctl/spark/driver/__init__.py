@@ -1,1 +1,1 @@
-"""The driver: which Java, its process, the session and its settings, and what its failures mean."""
+"""Choose and start the Java of Spark's driver, run its session, and explain its failures."""

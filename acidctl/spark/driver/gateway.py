@@ -1,7 +1,7 @@
-"""The Java process of a Spark driver: started by ``spark-submit``, watched, and ended without leaving anything behind.
+"""Start the Java process of a Spark driver by ``spark-submit``, watch it, and end it without leaving anything behind.
 
-PySpark would start it itself, but then its messages go straight to the user's terminal, and an interrupt during the
-start leaves it behind.  So acidctl starts it and hands PySpark the port, exactly as ``spark-submit app.py`` does.
+PySpark could start it, but then its messages go straight to the user's terminal, and an interrupt during the start
+leaves it behind.  So acidctl starts it and hands PySpark the port, exactly as ``spark-submit app.py`` does.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class Driver:
 
     @property
     def status(self) -> int | None:
-        """The exit status, or None while the process runs."""
+        """Return the exit status, None while the process runs."""
         return self.process.poll()
 
     def wait(self, seconds: float) -> int | None:
-        """Return the exit status, waited for; None when the process still runs after `seconds`."""
+        """Wait for the exit status; None if the process still runs after `seconds`."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=seconds)
         return self.status
@@ -92,9 +92,9 @@ class Driver:
         self._pump.join(timeout=2)
 
     def end(self, grace: float = 10.0) -> None:
-        """End the process: politely (its stdin is closed, so it exits by itself), then by force after `grace` seconds.
+        """Close its stdin, so that the process exits by itself, and kill it after `grace` seconds.
 
-        Its Python workers notice that their pipe closes, and end too.
+        Its Python workers notice that their pipe closes, and end as well.
         """
         try:
             with contextlib.suppress(OSError):
@@ -162,7 +162,7 @@ def start_driver(
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Deliver interrupts at the end of the block, where somebody can end the process that was started in it."""
+    """Deliver interrupts only at the end of the block, where the process that was started in it can be ended."""
     came: list[int] = []
     handlers = {}
     if threading.current_thread() is threading.main_thread():
@@ -191,11 +191,9 @@ def _launch(spark_home: str, arguments: Sequence[str], environ: Mapping[str, str
                 start_new_session=True,  # an interrupt typed at the terminal is ours to pass on
             )
     except OSError as error:
-        raise EnvironmentProblem(
-            f"Spark cannot be started: {spark_home}/bin/spark-submit: {error.strerror or error}",
-            "",
-            "It is a bash script: check SPARK_HOME, and that bash is on the PATH",
-        ) from error
+        what = f"Spark cannot be started: {spark_home}/bin/spark-submit: {error.strerror or error}"
+        hint = "It is a bash script: check SPARK_HOME, and that bash is on the PATH"
+        raise EnvironmentProblem(what, "", hint) from error
 
 
 def _wait(driver: Driver, info: Path, timeout: float) -> dict[str, str]:
@@ -210,11 +208,8 @@ def _wait(driver: Driver, info: Path, timeout: float) -> dict[str, str]:
             driver.drain()
             raise DriverEnded(driver.status, driver.log.text())
         time.sleep(POLL_SECONDS)
-    raise EnvironmentProblem(
-        f"Spark did not start within {timeout:g} seconds",
-        last_words(driver.log.text()),
-        "Try again on a less busy machine, or use --engine local",
-    )
+    hint = "Try again on a less busy machine, or use --engine local"
+    raise EnvironmentProblem(f"Spark did not start within {timeout:g} seconds", last_words(driver.log.text()), hint)
 
 
 def last_words(log: str) -> str:

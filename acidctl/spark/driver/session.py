@@ -1,4 +1,4 @@
-"""One Spark session, started as fast and as quietly as Spark allows, and ended without leaving a process behind.
+"""Start a Spark session as fast and as quietly as Spark allows, and end it without leaving a process behind.
 
 Rows never cross Java: Spark only hands out tasks to Python workers.  So only a SparkContext is started (the SQL
 session would cost seconds more), Java compiles with its quick compiler alone and collects garbage serially.
@@ -23,7 +23,7 @@ from acidctl.base.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.gateway import Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.driver.java import Java
-from acidctl.spark.driver.properties import moved_options, trimmed, write_properties
+from acidctl.spark.driver.properties import moved_options, split_options, trimmed, written
 from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, plan_session
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class Session:
     Attributes:
         java: the Java that was started, or None when Spark ran already.
         driver: the Java process, or None when Spark ran already (``spark-submit``, a notebook).
-        log: what Java said.
-        shipped: whether the package and the executors' Python were seen to (the engine's note to itself).
+        log: the output of Java.
+        shipped: whether the package was sent, and the executors' Python checked.
     """
 
     context: SparkContext
@@ -58,12 +58,12 @@ class Session:
 
     @property
     def is_local(self) -> bool:
-        """True if the tasks run on this machine, with this Python."""
+        """Return whether the tasks run on this machine, with this Python."""
         return is_local(self.master)
 
     @property
     def has_ended(self) -> bool:
-        """True if the Java process that was started is gone."""
+        """Return whether the Java process that was started is gone."""
         return self.driver is not None and self.driver.status is not None
 
     def executors(self) -> int:
@@ -74,8 +74,7 @@ class Session:
     def cores(self) -> int:
         """Return how many tasks run at once, on the executors that there are and those that Spark may ask for.
 
-        Raises:
-            EnvironmentProblem: Spark is gone.
+        EnvironmentProblem if Spark is gone.
         """
         try:
             now = int(self.context.defaultParallelism)
@@ -126,9 +125,8 @@ def start_session(options: SparkOptions) -> Iterator[Session]:
         import pyspark  # noqa: PLC0415 - half a second, after all checks
         from pyspark import SparkContext  # noqa: PLC0415 - the same; pyspark-client does not have it
     except ImportError as error:
-        raise EnvironmentProblem(
-            "PySpark cannot be imported", str(error), "Install it with: pip install pyspark (or use --engine local)"
-        ) from error
+        hint = "Install it with: pip install pyspark (or use --engine local)"
+        raise EnvironmentProblem("PySpark cannot be imported", str(error), hint) from error
     if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield from _session_of_others(pyspark, options)
     else:
@@ -142,11 +140,9 @@ def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]
     running: str = active.master if active is not None else conf.get("spark.master", "") or ""
     asked = options.master or dict(options.conf).get("spark.master")
     if asked is not None and asked != running:  # tasks must not run where nobody asked
-        raise UsageProblem(
-            f"Spark's master {asked} cannot be used, Spark runs on {running} in this process already",
-            "a process has one Spark at a time",
-            "Name no master to use the one that runs, or stop it first",
-        )
+        what = f"Spark's master {asked} cannot be used, Spark runs on {running} in this process already"
+        hint = "Name no master to use the one that runs, or stop it first"
+        raise UsageProblem(what, "a process has one Spark at a time", hint)
     if active is not None:
         yield Session(active, running, None, None, DriverLog(), options)
         return
@@ -176,10 +172,10 @@ def _new_context(pyspark: Any, conf: Any) -> Any:
 
 @contextlib.contextmanager
 def time_limit(seconds: float, give_up: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Have calls into Java, which have no time limit of their own, fail after `seconds`: `give_up` sees to that.
+    """Call `give_up` after `seconds`, which makes calls into Java fail; they have no time limit of their own.
 
     Yields:
-        tells whether they took too long.
+        A function that returns whether they took too long.
     """
     late = threading.Event()
 
@@ -198,7 +194,7 @@ def time_limit(seconds: float, give_up: Callable[[], None]) -> Iterator[Callable
 
 @contextlib.contextmanager
 def _quiet_py4j() -> Iterator[None]:
-    """Keep Py4J, which logs to the root logger when Java goes away, from setting up logging to stderr by that.
+    """Keep Py4J, which logs to the root logger when Java goes away, from setting up logging to stderr.
 
     The filter stays: a thread that still waits for Java may notice its end after the session's.
     """
@@ -262,10 +258,10 @@ def _launch(
     with tempfile.TemporaryDirectory(prefix="start-", dir=scratch) as private:
         properties = Path(private, "conf")
         if theirs := plan.conf.get("spark.driver.extraJavaOptions"):
-            ours += " " + moved_options(theirs, Path(private, "java"))
+            ours += " " + moved_options(split_options(theirs), Path(private, "java"))
         if more := environ.get("SPARK_SUBMIT_OPTS"):
-            environ["SPARK_SUBMIT_OPTS"] = moved_options(more, Path(private, "submit"))
-        write_properties(plan.conf | {"spark.driver.extraJavaOptions": ours}, properties)
+            environ["SPARK_SUBMIT_OPTS"] = moved_options(split_options(more), Path(private, "submit"))
+        properties.write_text(written(plan.conf | {"spark.driver.extraJavaOptions": ours}), encoding="ascii")
         arguments = ["--properties-file", str(properties), *plan.submit_arguments]
         try:
             return start_driver(
@@ -332,7 +328,7 @@ def _stop(context: Any) -> None:
 
 
 def _forget_gateway(pyspark: Any) -> None:
-    """Java is gone: let the next session of this process start anew."""
+    """Let the next session of this process start another Java."""
     context = pyspark.SparkContext
     if context._gateway is not None:
         with contextlib.suppress(Exception):

@@ -83,7 +83,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     submitted = shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     # What `spark-submit` would read itself: a master there is the user's choice.
     rest, asked, defaults = _taken_apart(submitted, Path(environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")))
-    choices = (options.master, *(found.get("spark.master") for found in (user, asked, defaults)))
+    choices = (options.master, *(pairs.get("spark.master") for pairs in (user, asked, defaults)))
     master = next(filter(None, choices), DEFAULT_MASTER)
     java = choose_java(environ)
 
@@ -138,23 +138,20 @@ def _logins(stores: Iterable[FileSystemSpec], conf: dict[str, str]) -> dict[str,
 
 
 def _taken_apart(arguments: Iterable[str], folder: Path) -> tuple[tuple[str, ...], dict[str, str], dict[str, str]]:
-    """PYSPARK_SUBMIT_ARGS, whose properties go to Java by a file.
+    """Split PYSPARK_SUBMIT_ARGS, whose properties go to Java by a file.  EnvironmentProblem if a file cannot be read.
 
     Args:
-        folder: of ``spark-defaults.conf``, which a file of properties stands in for, unless both are asked for.
+        folder: the folder of ``spark-defaults.conf``, which a file of properties replaces unless both are asked for.
 
     Returns:
-        what is left for the command line, the properties in it, and those of the files that count.
-
-    Raises:
-        EnvironmentProblem: a file cannot be read.
+        The arguments for the command line, the properties among them, and those of the files that count.
     """
     rest: list[str] = []
     conf: dict[str, str] = {}
     flags: dict[str, str] = {}
     file, with_defaults = None, False
-    left = iter(arguments)
-    for argument in left:
+    remaining = iter(arguments)
+    for argument in remaining:
         flag, equals, value = argument.partition("=")
         if flag == "--load-spark-defaults":
             with_defaults = True
@@ -162,7 +159,7 @@ def _taken_apart(arguments: Iterable[str], folder: Path) -> tuple[tuple[str, ...
         if flag not in ("--conf", "-c", "--properties-file", *_AS_PROPERTY):
             rest.append(argument)
             continue
-        value = value if equals and flag.startswith("--") else next(left, "")
+        value = value if equals and flag.startswith("--") else next(remaining, "")
         if flag == "--properties-file":
             file = value
         elif flag in _AS_PROPERTY:
@@ -199,7 +196,7 @@ def _defaults(master: str, options: SparkOptions, *, loopback: bool) -> dict[str
 
 
 def _properties_of(path: Path, *, must_be_there: bool) -> dict[str, str]:
-    """Spark's own properties in a file, with nothing around them, as Spark takes them."""
+    """Return Spark's own properties in a file, trimmed as Spark does it."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -215,16 +212,11 @@ def _properties_of(path: Path, *, must_be_there: bool) -> dict[str, str]:
 
 def _check_spark_home(spark_home: str, pyspark_version: str) -> None:
     if not Path(spark_home, "bin", "spark-submit").is_file():
-        raise EnvironmentProblem(
-            f"SPARK_HOME={spark_home} is not a Spark: it has no bin/spark-submit",
-            "",
-            "Correct SPARK_HOME, or unset it to use the Spark that comes with PySpark",
-        )
+        what = f"SPARK_HOME={spark_home} is not a Spark: it has no bin/spark-submit"
+        raise EnvironmentProblem(what, "", "Correct SPARK_HOME, or unset it to use the Spark that comes with PySpark")
     for jar in sorted(Path(spark_home, "jars").glob("spark-core_*.jar")):
-        found = re.search(r"-(\d+)\.(\d+)[^-]*\.jar$", jar.name)
-        if found and f"{found[1]}.{found[2]}" != ".".join(pyspark_version.split(".")[:2]):
-            raise EnvironmentProblem(
-                f"SPARK_HOME={spark_home} holds Spark {found[1]}.{found[2]}, but PySpark is {pyspark_version}",
-                "the two speak different protocols",
-                f"Install the one that fits: pip install 'pyspark=={found[1]}.{found[2]}.*', or unset SPARK_HOME",
-            )
+        release = re.search(r"-(\d+)\.(\d+)[^-]*\.jar$", jar.name)
+        if release and f"{release[1]}.{release[2]}" != ".".join(pyspark_version.split(".")[:2]):
+            what = f"SPARK_HOME={spark_home} holds Spark {release[1]}.{release[2]}, but PySpark is {pyspark_version}"
+            hint = f"Install the one that fits: pip install 'pyspark=={release[1]}.{release[2]}.*', or unset SPARK_HOME"
+            raise EnvironmentProblem(what, "the two speak different protocols", hint)

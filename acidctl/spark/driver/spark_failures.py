@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from acidctl.base.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
@@ -38,19 +37,19 @@ class StageFailure:
 
 def stage_failure(text: str) -> StageFailure | None:
     """Read Spark's ``Job aborted due to stage failure: Task 3 in stage 1.0 failed 4 times, ...``."""
-    found = re.search(
+    match = re.search(
         r"Task (\d+)\S* in stage [\d.]+ failed \d+ times?, most recent failure: "
         r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((\S+) executor \S+\): (.*)",
         text,
     )
-    if found is None:
+    if match is None:
         return None
     crashed = re.search(
         r"Python worker exited unexpectedly|Python worker failed to connect|ExecutorLostFailure"
         r"|Python worker process terminated",
-        found[3],
+        match[3],
     )
-    return StageFailure(int(found[1]), found[2], _short(found[3]), crashed is not None)
+    return StageFailure(int(match[1]), match[2], _short(match[3]), crashed is not None)
 
 
 def explained(error: BaseException, log: str, master: str, status: int | None) -> AcidctlError:
@@ -102,48 +101,40 @@ def message_of(error: BaseException) -> str:
 
 
 def unreachable(master: str, why: str) -> EnvironmentProblem:
-    """Return a master that does not answer."""
-    return EnvironmentProblem(
-        f"Spark's master {master} cannot be reached",
-        why,
-        "Check the address and that it runs, or leave --master out to run on this machine",
-    )
+    """Return the error for a master that does not answer."""
+    return EnvironmentProblem(_NOT_REACHED.format(master=master), why, _REACH_HINT)
 
 
 def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
-    """Return a cluster that ran nothing for us in `seconds`."""
-    told = "Initial job has not accepted any resources" in log
-    return EnvironmentProblem(
-        f"The cluster {master} gave no executor within {seconds:g} seconds",
-        "it has no free resources, or fewer than were asked for" if told else last_words(log),
-        "Look at the cluster, or ask for less: --conf spark.executor.memory=1g --conf spark.executor.cores=1",
-    )
+    """Return the error for a cluster that gave no executor within `seconds`."""
+    is_full = "Initial job has not accepted any resources" in log
+    why = "it has no free resources, or fewer than were asked for" if is_full else last_words(log)
+    hint = "Look at the cluster, or ask for less: --conf spark.executor.memory=1g --conf spark.executor.cores=1"
+    return EnvironmentProblem(f"The cluster {master} gave no executor within {seconds:g} seconds", why, hint)
 
 
 def master_addresses(master: str) -> list[tuple[str, int]]:
     """Return the hosts and ports of a standalone master; empty for one of another kind.
 
-    Raises:
-        UsageProblem: not a master URL.
+    UsageProblem if not a master URL.
     """
     if not re.match(r"(local(\[(\*|\d+)(, *\d+)?\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
         raise _no_master(master, "")
-    found = []
+    addresses = []
     for address in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
             raise _no_master(master, "an address is HOST:PORT")
-        found.append((host, int(port)))
-    return found
+        addresses.append((host, int(port)))
+    return addresses
 
 
 def _no_master(master: str, why: str) -> UsageProblem:
-    hint = "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port"
-    return UsageProblem(f"{master!r} is not a master that Spark knows", why, hint)
+    return UsageProblem(_NOT_KNOWN.format(master=master), why, _MASTER_HINT)
 
 
 def check_master(master: str) -> None:
-    """Fail at once, rather than after Spark's minute of retries, when no standalone master listens.
+    """Refuse a standalone master that does not listen, at once rather than after Spark's minute of retries.
 
     Raises:
         UsageProblem: not a master URL.
@@ -173,126 +164,68 @@ def _short(text: str) -> str:
     return line[:300]
 
 
-Rule = tuple[str, Callable[[re.Match[str], str], AcidctlError]]
+_PYTHON_HINT = "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=..."
+_MASTER_HINT = "Use local[4], local[*], spark://host:7077, yarn or k8s://https://host:port"
+_NOT_KNOWN = "{master!r} is not a master that Spark knows"
+_NOT_REACHED = "Spark's master {master} cannot be reached"
+_REACH_HINT = "Check the address and that it runs, or leave --master out to run on this machine"
 
-# In order: the first that matches wins.
-RULES: tuple[Rule, ...] = (
-    (
-        r"PYTHON_VERSION_MISMATCH\][^\n]*?([23]\.\d+)[^\n]*?([23]\.\d+)",
-        lambda m, _: EnvironmentProblem(
-            f"The executors run Python {m[1]}, this is Python {m[2]}",
-            "PySpark needs the same version on both sides",
-            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
-        ),
-    ),
-    (
-        r"Cannot run program \"([^\"]+)\"(?: \(in directory [^)]*\))?: "
-        r"(?:error=\d+, |Exec failed, error: \d+ \()?([^\n)]*)",
-        lambda m, _: EnvironmentProblem(
-            f"An executor cannot start its Python {m[1]}",
-            m[2],
-            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
-        ),
-    ),
-    (
-        r"ModuleNotFoundError: No module named '([^']+)'",
-        lambda m, _: EnvironmentProblem(
-            f"The executors' Python cannot import {m[1].split('.', maxsplit=1)[0]}",
-            "it is not installed there",
-            "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON",
-        ),
-    ),
-    (
-        r"All masters are unresponsive",
-        lambda _, master: unreachable(master, "none of its addresses answered Spark"),
-    ),
-    (
-        r"either HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
-        lambda _, master: EnvironmentProblem(
-            f"Spark on {master} needs the cluster's configuration",
-            "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
-            "Set HADOOP_CONF_DIR to the folder with yarn-site.xml and core-site.xml",
-        ),
-    ),
-    (
-        re.escape(NO_LOGIN),
-        lambda _, master: AccessError(
-            f"Spark cannot log in to {master}",
-            ticket_problem(),
-            f"{KINIT}; Java reads tickets from files alone: KRB5CCNAME=FILE:...",
-        ),
-    ),
-    (
-        r"(?:submitted by user \S+ )?to unknown queue:? ?(\S*)",
-        lambda m, _: UsageProblem(
-            f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one: --conf spark.yarn.queue=..."
-        ),
-    ),
-    (
-        r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*",
-        lambda m, master: _no_master(master, m[0]),
-    ),
-    (
-        r"Cluster deploy mode is not applicable[^\n]*",
-        lambda m, _: UsageProblem("spark.submit.deployMode=cluster cannot be used here", m[0], "Use the client mode"),
-    ),
-    (
-        r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)",
-        lambda m, _: UsageProblem("A Spark property has a value that Spark cannot use", m[1], "Correct it"),
-    ),
-    (
-        r"UnsupportedClassVersionError[^\n]*",
-        lambda m, _: EnvironmentProblem("Java is too old for this Spark", m[0], "Set JAVA_HOME to a JDK 17 or newer"),
-    ),
-    (
-        r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory"
-        r"|INVALID_DRIVER_MEMORY)[^\n]*",
-        lambda m, _: MemoryProblem(
-            "Java did not get enough memory",
-            m[0],
-            "Free some memory, or give Spark less: --conf spark.driver.memory=512m",
-        ),
-    ),
-    (
-        r"No space left on device",
-        lambda m, _: StorageError(
-            "Spark's scratch folder is full", m[0], "Name another one: --conf spark.local.dir=..."
-        ),
-    ),
-    (
-        r"Invalid UID, could not determine effective user|invalid null input: name",
-        lambda m, _: EnvironmentProblem(
-            "Java starts no Spark for a user without a name",
-            f"the system knows no name of user {os.geteuid()}, as in a container: {m[0]}",
-            "Give it one in /etc/passwd, with useradd, or use --engine local",
-        ),
-    ),
-    (
-        r"UnknownHostException: ([^\s:]+)",
-        lambda m, master: unreachable(master, f"the host {m[1]} is not known"),
-    ),
-    (
-        r"Address already in use[^\n]*|Cannot assign requested address[^\n]*",
-        lambda m, _: EnvironmentProblem(
-            "Spark's driver cannot listen for its executors", m[0], "Set SPARK_LOCAL_IP to an address of this machine"
-        ),
-    ),
-    (
-        r"Master removed our application: (\w+)",
-        lambda m, master: EnvironmentProblem(
-            f"The cluster {master} could not keep an executor running",
-            f"its master removed the application ({m[1]})",
-            "Look at the logs of the workers: often Java, memory or an address that they cannot reach",
-        ),
-    ),
+# fmt: off
+RULES: tuple[tuple[str, type[AcidctlError], str, str, str], ...] = (
+    (r"PYTHON_VERSION_MISMATCH\][^\n]*?([23]\.\d+)[^\n]*?([23]\.\d+)", EnvironmentProblem,
+     "The executors run Python {1}, this is Python {2}", "PySpark needs the same version on both sides", _PYTHON_HINT),
+    (r"Cannot run program \"([^\"]+)\"(?: \(in directory [^)]*\))?: "
+     r"(?:error=\d+, |Exec failed, error: \d+ \()?([^\n)]*)", EnvironmentProblem,
+     "An executor cannot start its Python {1}", "{2}", _PYTHON_HINT),
+    (r"ModuleNotFoundError: No module named '([^'.]+)", EnvironmentProblem,
+     "The executors' Python cannot import {1}", "it is not installed there",
+     "Install acidctl's packages for the executors' Python, or name another one with PYSPARK_PYTHON"),
+    (r"All masters are unresponsive", EnvironmentProblem,
+     _NOT_REACHED, "none of its addresses answered Spark", _REACH_HINT),
+    (r"either HADOOP_CONF_DIR or YARN_CONF_DIR must be set", EnvironmentProblem,
+     "Spark on {master} needs the cluster's configuration", "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
+     "Set HADOOP_CONF_DIR to the folder with yarn-site.xml and core-site.xml"),
+    (re.escape(NO_LOGIN), AccessError,
+     "Spark cannot log in to {master}", "{ticket}",
+     KINIT + "; Java reads tickets from files alone: KRB5CCNAME=FILE:..."),
+    (r"(?:submitted by user \S+ )?to unknown queue:? ?(\S*)", UsageProblem,
+     "YARN knows no queue {1}", "", "Name another one: --conf spark.yarn.queue=..."),
+    (r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*", UsageProblem,
+     _NOT_KNOWN, "{0}", _MASTER_HINT),
+    (r"Cluster deploy mode is not applicable[^\n]*", UsageProblem,
+     "spark.submit.deployMode=cluster cannot be used here", "{0}", "Use the client mode"),
+    (r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)", UsageProblem,
+     "A Spark property has a value that Spark cannot use", "{1}", "Correct it"),
+    (r"UnsupportedClassVersionError[^\n]*", EnvironmentProblem,
+     "Java is too old for this Spark", "{0}", "Set JAVA_HOME to a JDK 17 or newer"),
+    (r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory"
+     r"|INVALID_DRIVER_MEMORY)[^\n]*", MemoryProblem,
+     "Java did not get enough memory", "{0}", "Free some memory, or give Spark less: --conf spark.driver.memory=512m"),
+    (r"No space left on device", StorageError,
+     "Spark's scratch folder is full", "{0}", "Name another one: --conf spark.local.dir=..."),
+    (r"Invalid UID, could not determine effective user|invalid null input: name", EnvironmentProblem,
+     "Java starts no Spark for a user without a name", "the system knows no name of user {uid}, as in a container: {0}",
+     "Give it one in /etc/passwd, with useradd, or use --engine local"),
+    (r"UnknownHostException: ([^\s:]+)", EnvironmentProblem,
+     _NOT_REACHED, "the host {1} is not known", _REACH_HINT),
+    (r"Address already in use[^\n]*|Cannot assign requested address[^\n]*", EnvironmentProblem,
+     "Spark's driver cannot listen for its executors", "{0}", "Set SPARK_LOCAL_IP to an address of this machine"),
+    (r"Master removed our application: (\w+)", EnvironmentProblem,
+     "The cluster {master} could not keep an executor running", "its master removed the application ({1})",
+     "Look at the logs of the workers: often Java, memory or an address that they cannot reach"),
 )
+# fmt: on
+"""Failures by a pattern of Spark's text, of which the first that matches counts: class, what, why, hint; ``{1}`` is the
+first group."""
 
 
 def _known(text: str, master: str) -> AcidctlError | None:
-    for pattern, make in RULES:
-        found = re.search(pattern, text)
-        if found is not None:
-            return make(found, master)
+    for pattern, kind, what, why, hint in RULES:
+        if match := re.search(pattern, text):
+            ticket = ticket_problem() if "{ticket}" in why else ""
+            values = {"master": master, "uid": os.geteuid(), "ticket": ticket}
+            groups = match[0], *match.groups("")
+            return kind(what.format(*groups, **values).rstrip(), why.format(*groups, **values), hint)
     return None
 
 
@@ -300,9 +233,8 @@ def _unknown(text: str, log: str, status: int | None) -> AcidctlError:
     failure = stage_failure(text)
     if failure is not None:
         where = f" on {failure.host}" if failure.host else ""
-        return EnvironmentProblem(
-            f"A task failed{where} outside of acidctl's own code", failure.cause, "See what Spark logged with --debug"
-        )
+        what = f"A task failed{where} outside of acidctl's own code"
+        return EnvironmentProblem(what, failure.cause, "See what Spark logged with --debug")
     thrown = re.search(r"^: (\S.*)", text, re.MULTILINE)  # how Py4J tells what Java threw
     # Once Java has ended, Py4J only tells that it lost the connection.
     why = _short(thrown[1]) if thrown else _short(last_words(log) or text)

@@ -13,6 +13,12 @@ class QuotaError(StorageError):
     """A quota of space is used up: the file was created, but not all of its bytes were written."""
 
 
+_USER_HINT = "name another user: USER@ before the host, or HADOOP_USER_NAME; with Kerberos, kinit as one who may"
+_STANDBY_HINT = (
+    "name the active one, or both: webhdfs://nn1:9870,nn2:9870/path, or the nameservice with HADOOP_CONF_DIR"
+)
+_SAFE_MODE_HINT = "wait until the NameNode has started, or ask for `hdfs dfsadmin -safemode leave`"
+
 _BY_EXCEPTION: dict[str, _Row] = {
     "FileNotFoundException": (NotFoundError, "no such file or directory", "check the spelling of the path"),
     "PathNotFoundException": (NotFoundError, "no such file or directory", "check the spelling of the path"),
@@ -21,32 +27,16 @@ _BY_EXCEPTION: dict[str, _Row] = {
     "RecoveryInProgressException": (ConflictError, "somebody else is writing it", "try again when that is done"),
     "LeaseExpiredException": (ConflictError, "somebody else removed or took it over", "list the location again"),
     "ParentNotDirectoryException": (NotFoundError, "a parent of it is a file, not a directory", "check the path"),
-    "AccessControlException": (
-        AccessError,
-        "permission denied",
-        "name another user: USER@ before the host, or HADOOP_USER_NAME; with Kerberos, kinit as one who may",
-    ),
+    "AccessControlException": (AccessError, "permission denied", _USER_HINT),
     "AuthorizationException": (AccessError, "this user may not act for that one", "check hadoop.proxyuser settings"),
     "SecurityException": (AccessError, "the server wants another kind of login", "kinit, and the option kerberos=true"),
     "InvalidToken": (AccessError, "the delegation token is not valid (any more)", "get a new token"),
-    "StandbyException": (
-        PassingError,
-        "this NameNode is on standby",
-        "name the active one, or both: webhdfs://nn1:9870,nn2:9870/path, or the nameservice with HADOOP_CONF_DIR",
-    ),
-    "SafeModeException": (
-        StorageError,
-        "HDFS is in safe mode, nothing can be written",
-        "wait until the NameNode has started, or ask for `hdfs dfsadmin -safemode leave`",
-    ),
+    "StandbyException": (PassingError, "this NameNode is on standby", _STANDBY_HINT),
+    "SafeModeException": (StorageError, "HDFS is in safe mode, nothing can be written", _SAFE_MODE_HINT),
     "RetriableException": (PassingError, "the NameNode is not ready yet", "try again in a minute"),
     "InvalidPathException": (StorageError, "HDFS does not allow such a name", "use a name without ':' and '//'"),
     "DSQuotaExceededException": (QuotaError, "the space quota is used up", "free some space or raise the quota"),
-    "QuotaByStorageTypeExceededException": (
-        QuotaError,
-        "a space quota is used up",
-        "free some space or raise the quota",
-    ),
+    "QuotaByStorageTypeExceededException": (QuotaError, "a space quota is used up", "free some space or raise it"),
     "NSQuotaExceededException": (StorageError, "the quota of names is used up", "remove files or raise the quota"),
     "SnapshotException": (StorageError, "a snapshot protects it", "delete the snapshots of the directory first"),
     "UnsupportedOperationException": (StorageError, "the server does not know this operation", ""),

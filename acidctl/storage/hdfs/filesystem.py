@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
-from typing import Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
+from acidctl.base import parallel
 from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.base.printable import printable
 from acidctl.storage import os_errors
@@ -22,67 +21,14 @@ from acidctl.storage.read_back import require_content, require_length
 from acidctl.storage.remote import RemoteStore
 from acidctl.storage.retry import PassingError
 
-_LISTERS = 16
-"""The most threads that list, for all trees together: at most as many as connections are kept."""
+if TYPE_CHECKING:
+    from acidctl.storage.hdfs.native import NativeClient
+    from acidctl.storage.hdfs.webhdfs import WebHdfsClient
 
 _WRITE_BUFFER = 1 << 20
-_AGAIN = 4
-"""A tree is listed this many times at most, if directories vanish from it."""
-
-_NOT_PASSED_ON = ("kerberos", "keytab", "principal")
-"""Options that executors do not get with a delegation token."""
-
-
-class HdfsClient(Protocol):
-    """The operations of one protocol of HDFS, with mapped errors, a timeout and, if they may be repeated, retries."""
-
-    def status(self, path: str, doing: str) -> dict[str, Any]:
-        """Return the status of an entry under the keys of WebHDFS.
-
-        These are ``type``, ``length``, ``modificationTime`` (milliseconds), ``owner``, ``group``, ``permission``
-        (octal) and ``aclBit``.
-        """
-
-    def list_status(self, path: str) -> list[dict[str, Any]]:
-        """Return the children of a directory, each with its ``pathSuffix``; for a file, its status."""
-
-    def make_dirs(self, path: str) -> None: ...
-
-    def delete(self, path: str, *, recursive: bool = True) -> bool:
-        """Delete an entry; return False if nothing was there."""
-
-    def rename(self, source: str, target: str) -> bool:
-        """Rename an entry; return False if the server may have nested it into an existing target."""
-
-    def replace(self, source: str, target: str) -> None: ...
-
-    def trash_root(self, path: str) -> str | None:
-        """Return the trash directory for a path; None if the server cannot tell it."""
-
-    def read(self, path: str, offset: int, length: int) -> bytes:
-        """Return bytes from `offset` on; fewer at the end of the file."""
-
-    def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
-        """Return the size of a file, and ``fetch(start, end)`` for its ranges; NotFoundError for a directory."""
-
-    def create(self, path: str, data: bytes) -> None: ...
-
-    def open_output(self, path: str, mode: int | None = None) -> NewFile:
-        """Create a file without a buffer, with the server's default mode if no mode is given."""
-
-    def user(self) -> str:
-        """Return the name by which the server knows the present user."""
-
-    def acl(self, path: str) -> tuple[str, ...]:
-        """Return the ACL entries beyond the mode, ``user:bob:r--``; called only if a status has its ``aclBit``."""
-
-    def set_owner(self, path: str, owner: str, group: str) -> None:
-        """Set owner and group; an empty name leaves the present one."""
-
-    def set_permission(self, path: str, mode: int) -> None: ...
-
-    def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
-        """Set all entries of the ACL, including those of the mode; no entries remove it."""
+_RIGHTS = ("---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx")
+_AGAIN = 4  # A tree is listed this many times at most, if directories vanish from it
+_NOT_PASSED_ON = ("kerberos", "keytab", "principal")  # options that executors do not get with a delegation token
 
 
 class HdfsFileSystem(RemoteStore):
@@ -97,9 +43,7 @@ class HdfsFileSystem(RemoteStore):
         self.can_rename = True
         self.can_copy = False
         self.can_lock = True
-        self._client = _client(spec)
-        # Not acidctl.base.parallel: all listings of this store share these threads, as they share its connections.
-        self._listers = ThreadPoolExecutor(_LISTERS, "acidctl-list")
+        self._client: WebHdfsClient | NativeClient = _client(spec)
         self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
@@ -124,7 +68,7 @@ class HdfsFileSystem(RemoteStore):
         while level:
             below: list[str] = []
             gone: set[str] = set()
-            answers = self._listers.map(partial(self._below, path), level)
+            answers = parallel.results(partial(self._below, path), level)
             for prefix, children in zip(level, answers, strict=True):
                 if children is None:
                     gone.add(prefix)
@@ -160,11 +104,9 @@ class HdfsFileSystem(RemoteStore):
         start, end = clamp(offset, length, size)
         data = fetch(start, end) if start < end else b""
         if len(data) != end - start:
-            raise StorageError(
-                f"cannot read {printable(self.display(path))}",
-                f"asked for {end - start} bytes at offset {start}, got {len(data)}",
-                "the connection broke, or the file changes: try again",
-            )
+            why = f"asked for {end - start} bytes at offset {start}, got {len(data)}"
+            hint = "the connection broke, or the file changes: try again"
+            raise StorageError(f"cannot read {printable(self.display(path))}", why, hint)
         return data
 
     def write_bytes(self, path: str, data: bytes) -> None:
@@ -194,7 +136,9 @@ class HdfsFileSystem(RemoteStore):
         if now.acl and not access.acl:
             self._client.set_acl(path, ())
         if access.acl:
-            self._client.set_acl(path, full_acl(access))
+            owner, mask, other = (_RIGHTS[access.mode >> shift & 7] for shift in (6, 3, 0))
+            # With the entries that HDFS keeps in the mode.
+            self._client.set_acl(path, (f"user::{owner}", *access.acl, f"mask::{mask}", f"other::{other}"))
         elif now.mode != access.mode or now.acl:
             self._client.set_permission(path, access.mode)
 
@@ -269,11 +213,9 @@ class HdfsFileSystem(RemoteStore):
         if not is_safe:
             nested = join(target, base_name(source))
             if base_name(source) != base_name(target) and self.exists(nested):
-                raise StorageError(
-                    f"cannot {doing} {printable(self.display(target))}",
-                    f"the target appeared meanwhile and HttpFS moved the source into it: {printable(nested)}",
-                    "move it out by hand; use the NameNode's WebHDFS, whose rename is safe",
-                )
+                why = f"the target appeared meanwhile and HttpFS moved the source into it: {printable(nested)}"
+                hint = "move it out by hand; use the NameNode's WebHDFS, whose rename is safe"
+                raise StorageError(f"cannot {doing} {printable(self.display(target))}", why, hint)
 
     def replace(self, source: str, target: str) -> None:
         self._tails.forget()
@@ -356,21 +298,12 @@ class _Output(io.BufferedWriter):
         require_length(self._fs, self._path, self.raw.tell())
 
 
-def full_acl(access: Access) -> tuple[str, ...]:
-    """Return all entries of an ACL, including those that HDFS keeps in the mode."""
-    owner, mask, other = (_RIGHTS[access.mode >> shift & 7] for shift in (6, 3, 0))
-    return (f"user::{owner}", *access.acl, f"mask::{mask}", f"other::{other}")
-
-
-_RIGHTS = ("---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx")
-
-
 def _entry(status: dict[str, Any], path: str) -> Entry:
     is_dir = status["type"] == "DIRECTORY"
     return Entry(path, 0 if is_dir else int(status["length"]), status["modificationTime"] / 1000, is_dir)
 
 
-def _client(spec: FileSystemSpec) -> HdfsClient:
+def _client(spec: FileSystemSpec) -> WebHdfsClient | NativeClient:
     if spec.protocol == "hdfs":
         from acidctl.storage.hdfs.native import NativeClient  # noqa: PLC0415 - one of two clients
 

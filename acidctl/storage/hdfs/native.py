@@ -14,8 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from queue import SimpleQueue
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from acidctl.base.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
 from acidctl.base.printable import printable
@@ -27,9 +26,7 @@ from acidctl.storage.hdfs.new_file import NewFile
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
 
-_PIECE = 32 << 20
-"""Bytes of one read or write, to which the timeout applies."""
-
+_PIECE = 32 << 20  # bytes of one read or write, to which the timeout applies
 _DIRECTORY_MODE = 0o755
 
 _ACL_BIT = 1 << 12
@@ -47,13 +44,12 @@ _TOKEN_HINT = "this job has no token for it: have Spark fetch one, --conf spark.
 _DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
 
 _Result = TypeVar("_Result")
-_Work = tuple["Future[Any]", Callable[[], Any]]
 _user_lock = threading.Lock()
 _users: set[str] = set()
 
 
 class NativeClient:
-    """The operations of :class:`~acidctl.storage.hdfs.filesystem.HdfsClient` by RPC."""
+    """The operations of :class:`~acidctl.storage.hdfs.webhdfs.WebHdfsClient` by RPC."""
 
     def __init__(self, spec: FileSystemSpec) -> None:
         self._url = f"hdfs://{spec.authority}"
@@ -73,7 +69,6 @@ class NativeClient:
         address = rpc_address(spec.authority) if wants_kerberos(options) else None
         self._user = options.get("principal") or options.get("user", "")
         self._write_options = WriteOptions
-        self._callers = Callers("acidctl-hdfs")
         if options.get("keytab") and not options.get("principal"):
             raise UsageProblem("a keytab without a principal", "hdfs:// needs both", "give principal=NAME@REALM too")
         # With a token neither is needed, and on an executor the keytab need not exist.
@@ -143,7 +138,11 @@ class NativeClient:
 
     def acl(self, path: str) -> tuple[str, ...]:
         status = self._ask("look at the ACL of", path, lambda: self._client.get_acl_status(path))
-        return tuple(_acl_text(entry) for entry in status.entries)
+        scopes = {"default": "default:"}
+        return tuple(
+            f"{scopes.get(entry.scope, '')}{entry.type}:{entry.name or ''}:{entry.permissions}"
+            for entry in status.entries
+        )
 
     def set_owner(self, path: str, owner: str, group: str) -> None:
         self._within("set the owner of", path, lambda: self._client.set_owner(path, owner or None, group or None))
@@ -157,7 +156,11 @@ class NativeClient:
             return
         from hdfs_native import AclEntry  # noqa: PLC0415 - optional
 
-        acl = [AclEntry(kind, scope, rights, name or None) for scope, kind, name, rights in map(_acl_parts, entries)]
+        acl = []
+        for entry in entries:
+            parts: list[Any] = entry.removeprefix("default:").split(":")
+            scope: Any = "default" if entry.startswith("default:") else "access"
+            acl.append(AclEntry(parts[0], scope, parts[2], parts[1] or None))
         self._within("set the ACL of", path, lambda: self._client.set_acl(path, acl))
 
     def begin(self, path: str, mode: int | None = None) -> Any:
@@ -173,7 +176,7 @@ class NativeClient:
         if sys.is_finalizing():  # a thread that is begun now never runs
             raise StorageError(f"cannot {doing} {printable(self._url + path)}", "the program is ending")
         with self._mapped(doing, path):
-            return cast(_Result, self._callers.call(function, self._retry_policy.timeout))
+            return call_within(self._retry_policy.timeout, function)
 
     @contextmanager
     def _mapped(self, doing: str, path: str) -> Iterator[None]:
@@ -190,9 +193,8 @@ class NativeClient:
                 raise os_errors.is_a_directory(doing, shown) from error
             raise os_errors.missing(doing, shown) from error
         except TimeoutError as error:
-            raise PassingError(
-                what, f"{self._url} did not answer within {self._retry_policy.timeout:g} s", _PORT_HINT
-            ) from error
+            why = f"{self._url} did not answer within {self._retry_policy.timeout:g} s"
+            raise PassingError(what, why, _PORT_HINT) from error
         except OSError as error:
             raise self._connection(what, printable(str(error))) from error
         except (KeyboardInterrupt, SystemExit):
@@ -240,11 +242,9 @@ def _be(user: str) -> None:
     """Set the user of the whole process: the package reads the environment whenever it connects."""
     with _user_lock:
         if _users - {user}:
-            raise UsageProblem(
-                f"cannot be {printable(user)} to hdfs://",
-                f"this process is {printable(min(_users))} there already, and can be only one user",
-                "use webhdfs://USER@NAMENODE:9870/path",
-            )
+            why = f"this process is {printable(min(_users))} there already, and can be only one user"
+            hint = "use webhdfs://USER@NAMENODE:9870/path"
+            raise UsageProblem(f"cannot be {printable(user)} to hdfs://", why, hint)
         _users.add(user)
         os.environ[_USER] = user
 
@@ -261,53 +261,19 @@ def _status(info: Any) -> dict[str, Any]:
     }
 
 
-def _acl_text(entry: Any) -> str:
-    scope = "default:" if entry.scope == "default" else ""
-    return f"{scope}{entry.type}:{entry.name or ''}:{entry.permissions}"
+def call_within(seconds: float, function: Callable[[], _Result]) -> _Result:
+    """Return or raise the result of a function that may hang; its thread does not keep the process from ending.
 
-
-def _acl_parts(text: str) -> tuple[Any, Any, str, Any]:
-    scope = "default" if text.startswith("default:") else "access"
-    kind, name, rights = text.removeprefix("default:").split(":")
-    return scope, kind, name, rights
-
-
-class Callers:
-    """Threads that run calls, as many as there are calls at once, and that do not keep the process from ending.
-
-    A thread serves one call after the other, since starting a thread takes longer than a short call. Pools wait for
-    their threads at the end of the process, which may hang in the package.
+    Pools wait for their threads at the end of the process, which may hang in the package.  TimeoutError if the function
+    did not return in time; it may still be running.
     """
+    future: Future[_Result] = Future()
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._idle: list[SimpleQueue[_Work]] = []
-
-    def call(self, function: Callable[[], Any], timeout: float) -> Any:
-        """Return or raise the result of the function.
-
-        Raises:
-            TimeoutError: the function did not return in time; it may still be running.
-        """
-        future: Future[Any] = Future()
+    def run() -> None:
         try:
-            inbox = self._idle.pop()
-        except IndexError:
-            inbox = SimpleQueue()
-            threading.Thread(target=self._serve, args=(inbox,), name=self._name, daemon=True).start()
-        inbox.put((future, function))
-        return future.result(timeout)
+            future.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            future.set_exception(error)
 
-    def _serve(self, inbox: SimpleQueue[_Work]) -> None:
-        while True:
-            future, function = inbox.get()
-            try:
-                result = function()
-            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-                self._idle.append(inbox)
-                future.set_exception(error)
-                result = None
-            else:
-                self._idle.append(inbox)
-                future.set_result(result)
-            del future, function, result  # hold no objects while waiting
+    threading.Thread(target=run, name="acidctl-hdfs", daemon=True).start()
+    return future.result(seconds)

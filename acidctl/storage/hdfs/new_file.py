@@ -105,11 +105,9 @@ class Upload(NewFile):
                 continue
             return
         if report:
-            raise self._error or CutShortError(
-                f"cannot write {printable(self._shown)}",
-                f"the server ended the transfer after about {self.tell():,} bytes and said that all is well",
-                "look whether it is full or a quota is used up, then run it again",
-            )
+            why = f"the server ended the transfer after about {self.tell():,} bytes and said that all is well"
+            hint = "look whether it is full or a quota is used up, then run it again"
+            raise self._error or CutShortError(f"cannot write {printable(self._shown)}", why, hint)
 
     def _run(self) -> None:
         try:

@@ -39,12 +39,8 @@ _PUT = ("CREATE", "MKDIRS", "REMOVEACL", "RENAME", "SETACL", "SETOWNER", "SETPER
 _VERBS = {"DELETE": "DELETE", **dict.fromkeys(_PUT, "PUT")}
 """HTTP verbs of the operations that change something; all others are GET."""
 
-_LEAD_ON = ("CREATE", "OPEN")
-"""Operations whose answer names a DataNode."""
-
-_NOT_THIS_ONE = ("RetriableException", "StandbyException")
-"""Exceptions after which another NameNode is asked."""
-
+_LEAD_ON = ("CREATE", "OPEN")  # operations whose answer names a DataNode
+_NOT_THIS_ONE = ("RetriableException", "StandbyException")  # exceptions after which another NameNode is asked
 _PROBE = "/acidctl-no-such-file-%41"
 _PROBE_DECODED = b"/acidctl-no-such-file-A"
 _WRITE_PARAMETERS = {
@@ -60,7 +56,7 @@ _CLIENT_KEYTAB = "KRB5_CLIENT_KTNAME"
 
 
 class WebHdfsClient:
-    """The operations of :class:`~acidctl.storage.hdfs.filesystem.HdfsClient` over HTTP.
+    """The operations of HDFS over HTTP, with mapped errors, a timeout and, if they may be repeated, retries.
 
     The login is sent only to the hosts that the user named, wherever a redirect leads: the URL of a DataNode already
     holds the access right.
@@ -87,9 +83,15 @@ class WebHdfsClient:
         self._decodes_twice: dict[str, bool] = {}
 
     def status(self, path: str, doing: str) -> dict[str, Any]:
+        """Return the status of an entry under the keys of WebHDFS.
+
+        These are ``type``, ``length``, ``modificationTime`` (milliseconds), ``owner``, ``group``, ``permission``
+        (octal) and ``aclBit``.
+        """
         return dict(self._ask(doing, path, "GETFILESTATUS", "FileStatus"))
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
+        """Return the children of a directory, each with its ``pathSuffix``; for a file, its status."""
         return list(self._ask("list", path, "LISTSTATUS", "FileStatuses", "FileStatus"))
 
     def make_dirs(self, path: str) -> None:
@@ -97,12 +99,14 @@ class WebHdfsClient:
             raise StorageError(f"cannot create {self._shown(path)}", "HDFS said no without a reason")
 
     def delete(self, path: str, *, recursive: bool = True) -> bool:
+        """Delete an entry; return False if nothing was there."""
         return bool(self._call("remove", path, "DELETE", "boolean", recursive=str(recursive).lower()))
 
     def rename(self, source: str, target: str) -> bool:
         """Rename with renameoptions=NONE, which fails if the target exists; the plain rename nests.
 
-        HttpFS ignores the option, does the plain rename, and its answer shows that.
+        HttpFS ignores the option, does the plain rename, and its answer shows that: the result is False if the server
+        may have nested the source into an existing target.
         """
         doing = f"rename {self._shown(source)} to"
         done = self._rename(doing, source, target, "NONE")
@@ -117,11 +121,8 @@ class WebHdfsClient:
         """
         doing = f"rename {self._shown(source)} to"
         if self._rename(doing, source, target, "OVERWRITE") is False:
-            raise StorageError(
-                f"cannot {doing} {self._shown(target)}",
-                "the server cannot replace a file in one step",
-                "use the NameNode's WebHDFS instead of HttpFS",
-            )
+            why, hint = "the server cannot replace a file in one step", "use the NameNode's WebHDFS instead of HttpFS"
+            raise StorageError(f"cannot {doing} {self._shown(target)}", why, hint)
 
     def _rename(self, doing: str, source: str, target: str, option: str) -> bool | None:
         """Return None if a NameNode did it; HttpFS returns a boolean."""
@@ -144,6 +145,8 @@ class WebHdfsClient:
         return self._retry_policy.call(ask)
 
     def read(self, path: str, offset: int, length: int) -> bytes:
+        """Return bytes from `offset` on; fewer at the end of the file."""
+
         def read() -> bytes:
             with self._mapped("read", path):
                 answer = self._to_name_node("OPEN", path, offset=offset, length=length)
@@ -154,12 +157,14 @@ class WebHdfsClient:
         return self._retry_policy.call(read)
 
     def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
+        """Return the size of a file, and ``fetch(start, end)`` for its ranges; NotFoundError for a directory."""
         status = self.status(path, "read")
         if status["type"] == "DIRECTORY":
             raise is_a_directory("read", self._url + path)
         return int(status["length"]), lambda start, end: self.read(path, start, end - start)
 
     def open_output(self, path: str, mode: int | None = None) -> Upload:
+        """Create a file without a buffer, with the server's default mode if no mode is given."""
         return Upload(partial(self.create, mode=mode), path, self._url + path)
 
     def user(self) -> str:
@@ -167,9 +172,11 @@ class WebHdfsClient:
         return str(self._ask("ask who we are at", "/", "GETHOMEDIRECTORY", "Path")).rpartition("/")[2]
 
     def acl(self, path: str) -> tuple[str, ...]:
+        """Return the ACL entries beyond the mode, ``user:bob:r--``; called only if a status has its ``aclBit``."""
         return tuple(self._ask("look at the ACL of", path, "GETACLSTATUS", "AclStatus", "entries"))
 
     def set_owner(self, path: str, owner: str, group: str) -> None:
+        """Set owner and group; an empty name leaves the present one."""
         names = {key: value for key, value in (("owner", owner), ("group", group)) if value}
         self._call("set the owner of", path, "SETOWNER", **names)
 
@@ -177,6 +184,7 @@ class WebHdfsClient:
         self._call("set the mode of", path, "SETPERMISSION", permission=f"{mode:o}")
 
     def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
+        """Set all entries of the ACL, including those of the mode; no entries remove it."""
         if entries:
             self._call("set the ACL of", path, "SETACL", aclspec=",".join(entries))
         else:
@@ -195,11 +203,9 @@ class WebHdfsClient:
             try:
                 self.status(path, "create")
             except NotFoundError as error:
-                raise StorageError(
-                    f"cannot create {self._shown(path)}",
-                    "the server took the percent sign for an escape and stored it under another name",
-                    "this server's WebHDFS cannot write such names",
-                ) from error
+                why = "the server took the percent sign for an escape and stored it under another name"
+                hint = "this server's WebHDFS cannot write such names"
+                raise StorageError(f"cannot create {self._shown(path)}", why, hint) from error
 
     def delegation_token(self) -> str:
         """Return a token that replaces this user's ticket in other processes."""
@@ -348,12 +354,10 @@ def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
 
     The clients of PyPI `hdfs` put the login into a given session.
 
-    Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with a token of this job, else the ticket
-    cache, or ``keytab``, with ``principal`` if there are several; ``doas``, the user to act for; ``gateway``, the
-    path of a proxy such as Knox (``/gateway/default``), and its ``password`` if it needs one.
-
-    Raises:
-        EnvironmentProblem: the Kerberos packages are missing.
+    Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with a token of this job, else the ticket cache,
+    or ``keytab``, with ``principal`` if there are several; ``doas``, the user to act for; ``gateway``, the path of a
+    proxy such as Knox (``/gateway/default``), and its ``password`` if it needs one.  EnvironmentProblem if the Kerberos
+    packages are missing.
     """
     options = dict(spec.options)
     token = options.get("token") or (web_token(spec) if wants_kerberos(options) else "")

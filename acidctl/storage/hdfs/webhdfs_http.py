@@ -15,12 +15,8 @@ _FIRST_TIMEOUT = 10.0
 """Seconds: one of some hundred thousand requests may never be answered.  A server that is only slow gets a GET once
 more, with the user's timeout."""
 
-_CONNECTIONS = 32
-"""The most connections to one host that are kept between requests."""
-
-_HOSTS = 100
-"""The most hosts to which connections are kept: one for each DataNode."""
-
+_CONNECTIONS = 32  # the most connections to one host that are kept between requests
+_HOSTS = 100  # the most hosts to which connections are kept: one for each DataNode
 _LATE = (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError)
 _NO_ANSWER = (
     requests.exceptions.ConnectionError,

@@ -20,13 +20,7 @@ from acidctl.storage import os_errors
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import is_there, rename_no_replace
 from acidctl.storage.local.rooted_directory import Anywhere, RootedDirectory, held
-from acidctl.storage.local.tree import (
-    UNREADABLE_BYTES,
-    list_children,
-    list_children_beneath,
-    list_everything,
-    list_everything_beneath,
-)
+from acidctl.storage.local.tree import UNREADABLE_BYTES, list_children, list_everything
 from acidctl.storage.port import Access, FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 from acidctl.storage.read_back import incomplete, require_content
@@ -58,14 +52,15 @@ class LocalFileSystem:
         self.is_local = True
         self.spec = spec or FileSystemSpec("file")
         root = dict(self.spec.options).get(BENEATH)
-        self._paths: RootedDirectory | Anywhere = RootedDirectory(root) if root else Anywhere()
+        self._rooted = RootedDirectory(root) if root else None
+        self._paths: RootedDirectory | Anywhere = self._rooted or Anywhere()
         self._new_mode = 0o644 if root else 0o666  # default ACLs take the place of the umask
 
     def display(self, path: str) -> str:
         return path
 
     def local_path(self, path: str) -> str | None:
-        if isinstance(self._paths, RootedDirectory):
+        if self._rooted:
             return None  # opening it by its name would follow links
         try:
             path.encode("utf-8")
@@ -75,15 +70,11 @@ class LocalFileSystem:
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         with os_errors.mapped("list", path):
-            if isinstance(self._paths, RootedDirectory):
-                return Listing(path, tuple(list_everything_beneath(self._paths, path)))
-            return Listing(path, tuple(list_everything(path, top.entries if top else None)))
+            return Listing(path, tuple(list_everything(path, top.entries if top else None, self._rooted)))
 
     def list_dir(self, path: str) -> Listing:
         with os_errors.mapped("list", path):
-            if isinstance(self._paths, RootedDirectory):
-                return Listing(path, tuple(list_children_beneath(self._paths, path)))
-            return Listing(path, tuple(list_children(path)))
+            return Listing(path, tuple(list_children(path, self._rooted)))
 
     def stat(self, path: str) -> Entry:
         with os_errors.mapped("look at", path):
@@ -188,7 +179,7 @@ class LocalFileSystem:
             self._parent(target, "replace", target) as (new_at, new),
         ):
             for name, at, path in ((old, old_at, source), (new, new_at, target)):
-                if not _is_file(name, at):
+                if not is_there(name, at) or not stat.S_ISREG(os.lstat(name, dir_fd=at).st_mode):
                     raise os_errors.missing("rename" if path == source else "replace", path)
             # This comes first: Hadoop refuses a file that differs from its checksum, and accepts a file without one.
             _remove_checksum(new, new_at)
@@ -333,13 +324,6 @@ def sync_directory(path: str, paths: RootedDirectory | Anywhere | None = None) -
         os.close(descriptor)
 
 
-def _is_file(name: str, at: int | None) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(name, dir_fd=at).st_mode)
-    except FileNotFoundError:
-        return False
-
-
 def _remove_directory(path: str, name: str, at: int | None) -> None:
     """Remove a tree by ``shutil.rmtree``, which follows no link, while others may change the same tree."""
     for attempt in range(3):
@@ -353,17 +337,13 @@ def _remove_directory(path: str, name: str, at: int | None) -> None:
             if error.errno != errno.ENOTEMPTY or attempt == 2:
                 raise
         except RecursionError as error:
-            raise StorageError(
-                f"cannot remove {printable(path)}", "directories are nested too deeply", "use rm -r"
-            ) from error
+            why = "directories are nested too deeply"
+            raise StorageError(f"cannot remove {printable(path)}", why, "use rm -r") from error
         else:
             return
     if is_there(name, at):
-        raise ConflictError(
-            f"cannot remove {printable(path)}",
-            "it changes while it is removed",
-            "something else works in it: try again when it is done",
-        )
+        hint = "something else works in it: try again when it is done"
+        raise ConflictError(f"cannot remove {printable(path)}", "it changes while it is removed", hint)
 
 
 def _checksum_of(name: str) -> str:
@@ -422,11 +402,8 @@ def _refuse_mount(shown: str, name: str, at: int | None, mount: str) -> None:
         raise
     with held(descriptor):
         if _mount_of(descriptor) != mount:
-            raise RefusedError(
-                f"will not remove {printable(shown)}",
-                "it is a mount point: what is mounted there would be deleted",
-                "unmount it, and run it again",
-            )
+            why = "it is a mount point: what is mounted there would be deleted"
+            raise RefusedError(f"will not remove {printable(shown)}", why, "unmount it, and run it again")
 
 
 def _mount_of(descriptor: int) -> str:

@@ -216,8 +216,6 @@ def _open(start: int, parts: list[str], flags: int, shown: str, trusted: frozens
 
 
 def _refused(shown: str, name: str, owner: int) -> ForeignLinkError:
-    return ForeignLinkError(
-        f"will not follow the symbolic link at {printable(shown)}",
-        f"links below a location are not followed when it is changed; {printable(name)} belongs to user {owner}",
-        "replace the link by what it leads to",
-    )
+    what = f"will not follow the symbolic link at {printable(shown)}"
+    why = f"links below a location are not followed when it is changed; {printable(name)} belongs to user {owner}"
+    return ForeignLinkError(what, why, "replace the link by what it leads to")

@@ -25,16 +25,24 @@ UNREADABLE_BYTES = 1
 """The size listed for a pipe, a device or a broken link: 0 bytes would mean a file without rows."""
 
 
-def list_children(directory: str) -> list[Entry]:
-    """Return the direct children, sorted by name; sizes and times are those of a link's target.
+def list_children(directory: str, beneath: RootedDirectory | None = None) -> list[Entry]:
+    """Return the direct children, sorted by name.
+
+    Args:
+        beneath: the rooted directory in which no link is followed: a link is listed, and can neither be opened nor
+            listed itself.  None to follow links: sizes and times are then those of a link's target.
 
     Raises:
+        ForeignLinkError: the path leads through a symbolic link.
         OSError: as ``os.scandir`` and ``os.stat``.
     """
-    return sorted(_scan(directory, "")[0], key=_PATH)
+    children = _scan(directory, "")[0] if beneath is None else [entry for entry, _ in _scan_beneath(beneath, directory)]
+    return sorted(children, key=_PATH)
 
 
-def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int = 3) -> list[Entry]:
+def list_everything(
+    root: str, top: Sequence[Entry] | None = None, beneath: RootedDirectory | None = None, *, again: int = 3
+) -> list[Entry]:
     """Return everything below `root`, sorted by path.
 
     A link to a directory is always followed, so that two partitions may share their data; it is listed but not entered
@@ -46,9 +54,10 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
 
     Args:
         top: the children of `root`, if they have just been listed.
-        again: how many times to start again.
+        beneath: the rooted directory in which every link is refused; `again` is the number of new starts.
 
     Raises:
+        ForeignLinkError: `beneath` holds a symbolic link: a plan is made of all that readers see, or not at all.
         OSError: as ``os.scandir`` and ``os.stat``, for any directory below: a listing is never partial.
         ConflictError: a directory became a file meanwhile.
         StorageError: more than a thousand links lead through each other.
@@ -56,42 +65,39 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
     entries: list[Entry] = []
     base = root.rstrip("/")
     nested = 0
-    waiting = [(root, "", False)]
+    waiting = [("", False)]
     while waiting:
-        directory, prefix, through_link = waiting.pop()
+        prefix, through_link = waiting.pop()
+        directory = f"{base}/{prefix}".rstrip("/") or "/"
         try:
-            if directory == root and top is not None:
+            if beneath is not None:
+                children, directories = _without_links(beneath, directory, prefix)
+            elif not prefix and top is not None:
                 children = top
                 directories = [(entry, os.path.islink(f"{base}/{entry.path}")) for entry in top if entry.is_dir]
             else:
                 children, directories = _scan(directory, prefix)
             entries += children
             for entry, is_link in directories:
-                path = f"{base}/{entry.path}"
-                if is_link:
-                    if leads_back(path):
-                        continue
-                    nested += through_link
-                    if nested > _NESTED_LINKS:
-                        raise StorageError(
-                            f"cannot list {printable(root)}",
-                            f"more than {_NESTED_LINKS} symbolic links lead through each other",
-                            f"look at the links below {printable(directory)}",
-                        )
-                waiting.append((path, entry.path + "/", through_link or is_link))
+                if is_link and leads_back(f"{base}/{entry.path}"):
+                    continue
+                nested += is_link and through_link
+                if nested > _NESTED_LINKS:
+                    what = f"cannot list {printable(root)}"
+                    why = f"more than {_NESTED_LINKS} symbolic links lead through each other"
+                    raise StorageError(what, why, f"look at the links below {printable(directory)}")
+                waiting.append((f"{entry.path}/", through_link or is_link))
         except FileNotFoundError:
-            if directory == root:
+            if not prefix:
                 raise
             if again:
-                return list_everything(root, again=again - 1)
-            gone = prefix[:-1]
-            entries = [entry for entry in entries if entry.path != gone and not entry.path.startswith(prefix)]
+                return list_everything(root, None, beneath, again=again - 1)
+            entries = [entry for entry in entries if entry.path != prefix[:-1] and not entry.path.startswith(prefix)]
         except NotADirectoryError as error:
-            if directory == root:
+            if not prefix:
                 raise
-            raise ConflictError(
-                f"cannot list {printable(root)}", f"it changed meanwhile: {printable(directory)}", "list it again"
-            ) from error
+            why = f"it changed meanwhile: {printable(directory)}"
+            raise ConflictError(f"cannot list {printable(root)}", why, "list it again") from error
     entries.sort(key=_PATH)
     return entries
 
@@ -108,7 +114,9 @@ def _scan(directory: str, prefix: str) -> tuple[Sequence[Entry], list[tuple[Entr
                 info = item.stat()
             except OSError as error:
                 if is_link and error.errno in _BROKEN_LINK:
-                    entries.append(Entry(prefix + item.name, UNREADABLE_BYTES, _own_time(item), False))
+                    with suppress(FileNotFoundError):
+                        modified = item.stat(follow_symlinks=False).st_mtime
+                        entries.append(Entry(prefix + item.name, UNREADABLE_BYTES, modified, False))
                 elif not isinstance(error, FileNotFoundError):
                     raise
                 continue
@@ -121,13 +129,6 @@ def _scan(directory: str, prefix: str) -> tuple[Sequence[Entry], list[tuple[Entr
                 entry = _made(Entry, (prefix + item.name, size, info.st_mtime, False))
             entries.append(entry)
     return entries, directories
-
-
-def _own_time(item: os.DirEntry[str]) -> float | None:
-    try:
-        return item.stat(follow_symlinks=False).st_mtime
-    except FileNotFoundError:
-        return None
 
 
 def leads_back(link: str) -> bool:
@@ -146,48 +147,18 @@ def leads_back(link: str) -> bool:
         ancestor = parent
 
 
-def list_children_beneath(paths: RootedDirectory, directory: str) -> list[Entry]:
-    """Return the direct children, sorted by name; a link is listed, and can neither be opened nor listed itself.
-
-    Raises:
-        ForeignLinkError: the path leads through a symbolic link.
-        OSError: as ``os.open`` and ``os.scandir``.
-    """
-    return sorted((entry for entry, _ in _scan_beneath(paths, directory, "")), key=_PATH)
-
-
-def list_everything_beneath(paths: RootedDirectory, root: str, *, again: int = 3) -> list[Entry]:
-    """Return everything below `root`, sorted by path, as :func:`list_everything` but without links.
-
-    Raises:
-        ForeignLinkError: there is a symbolic link: a plan is made of everything that readers see, or not at all.
-        OSError: as ``os.open`` and ``os.scandir``.
-    """
-    entries: list[Entry] = []
-    base = root.rstrip("/")
-    waiting = [""]
-    while waiting:
-        prefix = waiting.pop()
-        try:
-            children = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
-        except FileNotFoundError:
-            if not prefix:
-                raise
-            if again:
-                return list_everything_beneath(paths, root, again=again - 1)
-            entries = [entry for entry in entries if entry.path != prefix[:-1]]
-            continue
-        for entry, is_link in children:
-            if is_link:
-                paths.stat(f"{base}/{entry.path}")  # this raises the error with the reason
-            entries.append(entry)
-            if entry.is_dir:
-                waiting.append(f"{entry.path}/")
-    entries.sort(key=_PATH)
-    return entries
+def _without_links(
+    paths: RootedDirectory, directory: str, prefix: str
+) -> tuple[Sequence[Entry], list[tuple[Entry, bool]]]:
+    """Return what :func:`_scan` does; ForeignLinkError if a child is a symbolic link."""
+    children = _scan_beneath(paths, directory, prefix)
+    for entry, is_link in children:
+        if is_link:
+            paths.stat(f"{directory.rstrip('/')}/{entry.path[len(prefix) :]}")  # this raises the error with the reason
+    return [entry for entry, _ in children], [(entry, False) for entry, _ in children if entry.is_dir]
 
 
-def _scan_beneath(paths: RootedDirectory, directory: str, prefix: str) -> list[tuple[Entry, bool]]:
+def _scan_beneath(paths: RootedDirectory, directory: str, prefix: str = "") -> list[tuple[Entry, bool]]:
     """Return the children, each with whether it is a symbolic link."""
     children = []
     with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor, os.scandir(descriptor) as items:

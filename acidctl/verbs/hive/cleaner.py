@@ -14,10 +14,9 @@ from itertools import islice
 
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
-from acidctl.cleaning.apply import How
+from acidctl.cleaning.apply import How, carry_out
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
-from acidctl.cleaning.request import carry_out
 from acidctl.hive.orphaned_entries import free_uncommitted
 from acidctl.hive.queue_lease import partition_of
 from acidctl.hive.ready_rules import (

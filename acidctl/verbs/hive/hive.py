@@ -12,7 +12,7 @@ from acidctl.hive.queue_view import QueueView, find_held_back, find_stuck_entrie
 from acidctl.hive.ready_entries import OnError
 from acidctl.hive.table_names import as_hive_names, wishes_for
 from acidctl.location.arguments import HiveName
-from acidctl.location.named_metastore import open_warehouse
+from acidctl.location.snapshot_resolver import open_warehouse
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transactions
 from acidctl.metastore.client import Metastore

@@ -15,10 +15,10 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import advise
 from acidctl.base.errors import AcidctlError, ConflictError, GoneError, RefusedError
-from acidctl.compaction.plan import below_straddlers
-from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
+from acidctl.compaction.request import CompactionRequest, decide_resolved, request_for_table
 from acidctl.hive.queue_lease import partition_of
 from acidctl.location.find import find
+from acidctl.location.resolved import metastore_facts, resolve
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer
@@ -191,19 +191,20 @@ class Initiator(Service):
         if why := queue.why_skipped(table, found):
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
         try:
-            request = as_its_owner_wishes(CompactionRequest(), table, found.table_properties)
+            request = request_for_table(found.shown, CompactionRequest(), metastore_facts(found))
         except RefusedError as error:
             why = reason(Code.REFUSED, how="error", why=str(error))
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
-        snapshot = below_straddlers(found.snapshot(compactor=True))
-        snapshot.require_history()
-        decision, _ = decision_on(snapshot, request)
-        if idle := why_idle(snapshot, decision):
-            return Initiated(location=found.shown, result=Result.NOTHING_TO_DO, reasons=idle)
+        location = resolve(found, compactor=True)
+        location.for_compactor().require_history()
+        decided = decide_resolved(location, request)
+        decision, snapshot = decided.decision, decided.snapshot
+        if decided.idle:
+            return Initiated(location=found.shown, result=Result.NOTHING_TO_DO, reasons=decided.idle)
         assert decision.kind is not None  # else it would be idle
         pool = ""
         if self._metastore.features.txn_types:
-            pool = self._options.pool or found.table_properties.pool
+            pool = self._options.pool or location.metastore.properties.pool
         wish = Wish(table.database, table.name, partition_of(found), decision.kind.value, pool)
         gain = advise(snapshot.listing, snapshot.state).gain
         planned = Initiated(

@@ -49,7 +49,7 @@ class WorkerOptions(Options):
     def request(self) -> CompactionRequest:
         """Return the request for every entry, which differs in its kind."""
         from acidctl.compaction.output_settings import Writing
-        from acidctl.compaction.proof.verify import Verify
+        from acidctl.compaction.proof.checksum import Verify
         from acidctl.compaction.request import CompactionRequest, Mode
 
         return CompactionRequest(Mode.MAJOR, writing=Writing(verify=Verify(self.verify)))

@@ -15,7 +15,7 @@ from support.tables import age, make, read_rows
 import acidctl
 from acidctl.cleaning.trash import TRASH
 from acidctl.location.change.journal import MANIFEST
-from acidctl.verbs.nightly import NightlyOptions
+from acidctl.verbs.maintain_options import NightlyOptions
 from acidctl.verbs.policy import Policies, TablePolicy
 
 Acidctl = Callable[..., Result]
@@ -208,8 +208,8 @@ def test_policies_exclude_choose_and_rank(acidctl: Acidctl, warehouse: Path, tmp
         ('[policy."sales.*"]\npriority = true\n', "it is not a switch"),
         ('[policy."sales.*"]\nmax-ratio = "nan"\n', "nan"),
         ("[policy.sales.orders]\nexclude = true\n", '[policy."sales.orders"]'),
-        ('[policy."/warehouse/sales.db"]\nexclude = true\n', "is no pattern of names of tables"),
-        ('[policy."hive:sales.*"]\nexclude = true\n', "is no pattern of names of tables"),
+        ('[policy."/warehouse/sales.db"]\nexclude = true\n', "is not a pattern of names of tables"),
+        ('[policy."hive:sales.*"]\nexclude = true\n', "is not a pattern of names of tables"),
         ("[policy]\nexclude = true\n", "it is not a table"),
         ('[polcy."sales.*"]\nexclude = true\n', "did you mean policy"),
         ('[profile.x.policy."sales.*"]\nexlude = true\n', "did you mean exclude?"),

@@ -25,13 +25,13 @@ from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError, VerifyError
-from acidctl.compaction.concat import insert_only, orc, parquet
+from acidctl.compaction.concat import insert_only, parquet
 from acidctl.compaction.concat.insert_only import run_concat
 from acidctl.compaction.concat.parquet import renamed
-from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan_tasks import concat_tasks
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.tasks import BucketResult, ConcatTask
 from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.orc.byte_source import ByteSource
@@ -154,7 +154,7 @@ def test_large_stripes_are_copied_and_small_ones_joined(
 ) -> None:
     lengths = [info.indexLength + info.dataLength + info.footerLength for info in tail_of(
         orc_table / "delta_0000001_0000001_0000" / "000000_0").stripes]  # fmt: skip
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", max(lengths))
+    monkeypatch.setattr(written, "SMALL_STRIPE", max(lengths))
     for name in ("delta_0000004_0000004_0000", "delta_0000005_0000005_0000", "delta_0000006_0000006_0000"):
         (orc_table / name).rename(orc_table / f"_{name}")
     result, results = assert_same(orc_table, verify=Verify.FULL if full else Verify.KEYS)
@@ -178,7 +178,7 @@ def test_large_stripes_are_copied_and_small_ones_joined(
 def test_stripes_are_copied_only_where_settings_agree(
     older: dict[str, Any], copied: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(written, "SMALL_STRIPE", 0)
     table = tmp_path / "t"
     ab = struct(a=INT, b=TEXT)
     rows = batch_of(ab, *({"a": i, "b": f"b{i}"} for i in range(500)))
@@ -191,7 +191,7 @@ def test_stripes_are_copied_only_where_settings_agree(
 
 
 def test_settings_of_the_user_encode_everything(orc_table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(written, "SMALL_STRIPE", 0)
     result, results = assert_same(orc_table, overrides={"compression": "zstd", "stripe_size": 4096})
     assert results[0].inserts
     assert results[0].inserts.stripes > 2
@@ -219,7 +219,7 @@ def test_columns_that_came_later_and_wider_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("small", [0, 1 << 20])
 def test_unions_and_times_of_any_year(small: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns whose Arrow type differs from stripe to stripe."""
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", small)
+    monkeypatch.setattr(written, "SMALL_STRIPE", small)
     row = struct(u=OrcType("uniontype", children=(INT, TEXT)), t=OrcType("timestamp"), i=INT)
     table = tmp_path / "t"
     for i, (year, null) in enumerate([(2020, False), (9999, True), (2020, True)], 1):
@@ -281,8 +281,8 @@ def test_what_was_not_written_right_is_noticed(what: str, tmp_path: Path, monkey
             write_parquet_file(path, pa.Table.from_batches([rows]))
         else:
             write_plain(path, rows, row=ab, settings=WriterSettings(compression="none"))
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0 if what == "copied" else 1 << 20)
-    module, name = (parquet, "read_any_tail") if what == "parquet" else (orc, "_prove")
+    monkeypatch.setattr(written, "SMALL_STRIPE", 0 if what == "copied" else 1 << 20)
+    module, name = (parquet, "read_any_tail") if what == "parquet" else (insert_only, "_prove")
     prove = getattr(module, name)
 
     def spoiled(*arguments: Any) -> Any:
@@ -653,7 +653,7 @@ def test_orc_as_java_reads_it(spark: Any, orc_table: Path, monkeypatch: pytest.M
     hive = Hive(spark)
     before = sorted(image for path in orc_table.rglob("0*_0") for image in JavaOrc(hive, path).images)
     for limit in (1 << 20, 0):
-        monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", limit)
+        monkeypatch.setattr(written, "SMALL_STRIPE", limit)
         result, _ = concat(orc_table)
         files = sorted(result.rglob("0*_0"))
         assert java_orc_complaints(hive, files) == []

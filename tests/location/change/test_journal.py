@@ -11,7 +11,7 @@ import pytest
 from acidctl.acid.listing import Listing
 from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.cleaning import trash
-from acidctl.cleaning.request import delete
+from acidctl.cleaning.apply import delete
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, RunState, Step
 from acidctl.location.change.lock import Locking

@@ -17,8 +17,7 @@ from thrift.transport.TTransport import TTransportException
 
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.transport import stream as module
-from acidctl.metastore.transport.frames import Frames
-from acidctl.metastore.transport.stream import MOST_BYTES, Stream
+from acidctl.metastore.transport.stream import MOST_BYTES, Frames, Stream
 
 
 @contextmanager

@@ -31,8 +31,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import HistoryError
 from acidctl.location.find import find_table
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.rows.past.changes import EventSpan, SingleStep, changes_of, plan_changes
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.scan.table import open_table

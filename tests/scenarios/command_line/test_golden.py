@@ -1,7 +1,7 @@
 """The words of every command: a golden file each shows command lines and what a terminal prints for them.
 
-`ACIDCTL_GOLDEN=write python -m pytest tests/scenarios/command_line/test_golden.py` writes the files; read the change before you commit it.
-Other tests assert statuses, codes, names and numbers.
+`ACIDCTL_GOLDEN=write python -m pytest tests/scenarios/command_line/test_golden.py` writes them; read the change before you
+commit it. Other tests assert statuses, codes, names and numbers.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from support.trouble.faults import Faults, FaultyFileSystem
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
 from acidctl.base.errors import AcidctlError, BadDataError, StorageError, VerifyError
-from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.run import compact
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
@@ -77,7 +77,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, TableTy
 
 @pytest.fixture(params=[0, 1 << 20], ids=["copied", "encoded"], autouse=True)
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", request.param)
+    monkeypatch.setattr(written, "SMALL_STRIPE", request.param)
 
 
 @dataclass

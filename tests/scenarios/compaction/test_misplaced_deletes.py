@@ -15,7 +15,7 @@ from support.tables import ids_in, read_rows
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.base.errors import RefusedError
-from acidctl.compaction.merge import stripe_copy
+from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
 from acidctl.orc.hive_types import parse_type
 from acidctl.orc.write.acid_writer import AcidWriter
@@ -112,7 +112,7 @@ def test_stripes_that_are_not_sorted_among_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: CompactionKind, gap: int
 ) -> None:
     """Ids that follow each other are not even decoded."""
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(written, "SMALL_STRIPE", 0)
     write_by_pyorc(tmp_path / DELTA, ROWS)
     write_by_pyorc(tmp_path / NEXT, [insert(3, 0)])
     halves = [list(range(first, first + 1000 * gap, gap)) for first in (50_000, 0)]

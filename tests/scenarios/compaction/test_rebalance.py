@@ -29,8 +29,8 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.plan_tasks import Rebalance
-from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.rebalance.order import SortColumn
+from acidctl.compaction.proof.checksum import Verify
+from acidctl.compaction.rebalance import SortColumn
 from acidctl.compaction.run import Compacted, compact
 
 Rows = list[Any]

@@ -199,7 +199,7 @@ def test_names_that_are_taken_in_the_trash_of_hdfs(
 
 def test_trash_of_hdfs_is_refused_elsewhere() -> None:
     from acidctl.base.errors import UsageProblem
-    from acidctl.cleaning.hdfs_trash import require_hdfs, trash_of
+    from acidctl.cleaning.trash import require_hdfs, trash_of
 
     with pytest.raises(UsageProblem, match="no trash of HDFS"):
         require_hdfs(FS)

@@ -16,7 +16,7 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AcidctlError
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.registry import open_location

@@ -15,8 +15,7 @@ from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_o
 from acidctl.location.change.lock import Locking
 from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import WalkedLocation
 from acidctl.rows.scan.odd_layout import odd_layout

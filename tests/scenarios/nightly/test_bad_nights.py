@@ -27,8 +27,8 @@ from acidctl.cleaning.trash import TRASH
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.interface import TxnState
-from acidctl.verbs.nightly import NightlyOptions, Step
-from acidctl.verbs.nightly_state import NightlyState
+from acidctl.verbs.maintain_options import NightlyOptions
+from acidctl.verbs.nightly import NightlyState, Step
 from acidctl.verbs.policy import Policies, TablePolicy
 
 Acidctl = Callable[..., Result]
@@ -239,7 +239,7 @@ def test_without_an_engine_the_rest_is_done(
         raise EnvironmentProblem("there is no Spark")
 
     with monkeypatch.context() as patch:
-        patch.setattr("acidctl.verbs.compact.open_engine", missing)
+        patch.setattr("acidctl.verbs.engine.open_engine", missing)
         found = acidctl(*DUE, "--state", tmp_path / "state", "--report", tmp_path / "r.json", warehouse)
     assert found.status == 8
     assert "0 compacted, 1 cleaned" in found.err

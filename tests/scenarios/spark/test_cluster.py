@@ -82,9 +82,9 @@ def test_a_package_that_executors_miss_is_named(outcome: dict[str, Any]) -> None
     kind, what, why, hint, _ = outcome["bare python"]
     assert kind == "EnvironmentProblem"
     assert what.startswith("The Python of the executor on ")
-    assert what.endswith("cannot import pyarrow, numpy, fsspec, isal, stamina")
+    assert what.endswith("cannot import pyarrow, numpy, fsspec, isal")
     assert "No module named 'pyarrow'" in why
-    assert "-m pip install pyarrow numpy fsspec isal stamina" in hint
+    assert "-m pip install pyarrow numpy fsspec isal" in hint
 
 
 def test_a_cluster_without_room_is_told(outcome: dict[str, Any]) -> None:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
-import stamina
 from support import memory_store as memory
 from support.stores import Store
 
@@ -265,9 +264,8 @@ def test_a_file_of_somebody_else_stays(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Liar]:
-    with stamina.set_testing(True, attempts=9, cap=True):
-        yield _lying_objects(tmp_path, monkeypatch)
+def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Liar:
+    return _lying_objects(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(("late", "comes"), [(2, True), (99, False)])

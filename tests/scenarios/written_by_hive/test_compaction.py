@@ -15,7 +15,7 @@ from support.tables import read_rows, snapshot_of
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.rows.read.events import open_event_files
 
 WRITINGS = {

@@ -15,7 +15,7 @@ from support.spark.fake_java import fake_java
 
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.demo.walkthrough import write_walkthrough
-from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, written
+from acidctl.spark.driver.properties import moved_options, parsed, split_options, trimmed, written
 from acidctl.spark.driver.session_plan import SparkOptions, plan_session
 from acidctl.storage.registry import open_location
 
@@ -115,8 +115,8 @@ def test_java_reads_the_options(tmp_path: Path) -> None:
         pytest.skip("no java on the PATH")
     values = {"a": "plain", "b": "two words", "c": 'quo"te', "d": "back\\slash", "e": "it's", "f": "#x", "g": "t\tab"}
     file = tmp_path / "options"
-    file.write_text(options_file([f"-Dmine.{key}={value}" for key, value in values.items()]))
-    run = [java, f"@{file}", "-XshowSettings:properties", "-version"]
+    option = moved_options([f"-Dmine.{key}={value}" for key, value in values.items()], file)
+    run = [java, option.strip('"'), "-XshowSettings:properties", "-version"]
     said = subprocess.run(run, capture_output=True, text=True, check=True).stderr
     for key, value in values.items():
         assert f"mine.{key} = {value}" in said

@@ -6,14 +6,11 @@ import threading
 
 import pytest
 
-from acidctl.storage.hdfs.native import Callers
+from acidctl.storage.hdfs.native import call_within
 
 
-def test_one_thread_serves_calls_one_after_the_other() -> None:
-    callers = Callers("x")
-    threads = {callers.call(threading.get_ident, 10) for _ in range(20)}
-    assert len(threads) == 1
-    assert threading.get_ident() not in threads
+def test_a_call_runs_in_a_thread_of_its_own() -> None:
+    assert call_within(10, threading.get_ident) != threading.get_ident()
 
 
 def test_what_is_raised_is_raised_here() -> None:
@@ -22,17 +19,13 @@ def test_what_is_raised_is_raised_here() -> None:
     def panic() -> None:
         raise Panic
 
-    callers = Callers("x")
-    for _ in range(2):
-        with pytest.raises(Panic):
-            callers.call(panic, 10)
-    assert callers.call(lambda: 1, 10) == 1
+    with pytest.raises(Panic):
+        call_within(10, panic)
 
 
 def test_a_call_that_does_not_return_is_left_behind() -> None:
-    callers, end = Callers("x"), threading.Event()
+    end = threading.Event()
     with pytest.raises(TimeoutError):
-        callers.call(end.wait, 0.01)
-    assert callers.call(lambda: 1, 10) == 1
+        call_within(0.01, end.wait)
+    assert call_within(10, lambda: 1) == 1
     end.set()
-    assert callers.call(lambda: 2, 10) == 2

@@ -21,7 +21,7 @@ from acidctl.base.errors import (
     NotFoundError,
     StorageError,
 )
-from acidctl.cleaning.hdfs_trash import trash_of
+from acidctl.cleaning.trash import trash_of
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 

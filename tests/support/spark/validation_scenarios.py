@@ -11,7 +11,7 @@ from acidctl.cli.check.findings_printer import as_json
 from acidctl.location.snapshot import EVERYTHING
 from acidctl.location.walk import walk_locations
 from acidctl.spark.driver.session import Session
-from acidctl.spark.isolated import SparkRunner
+from acidctl.spark.jobs import SparkRunner
 from acidctl.storage.registry import open_location
 from acidctl.validation import location
 from acidctl.validation.findings import READERS, Depth

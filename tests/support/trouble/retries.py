@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-import stamina
+
+from acidctl.storage import retry
 
 
 @pytest.fixture(autouse=True)
-def asked_again_at_once() -> Iterator[None]:
+def asked_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For modules and conftests that import it: what is asked again is asked again at once."""
-    with stamina.set_testing(True, attempts=9, cap=True):
-        yield
+    monkeypatch.setattr(retry, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(retry, "_JITTER", 0.0)

@@ -17,7 +17,7 @@ from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
 from acidctl.base.errors import AcidctlError, ConflictError
-from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes
+from acidctl.compaction.request import CompactionRequest, request_for_table
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockType
 from acidctl.metastore.settings import find_settings
@@ -177,11 +177,11 @@ def test_a_bug_in_one_table_does_not_hold_up_the_others(house: House, monkeypatc
     house.table("b_due", 20)
 
     def wish(*asked: Any) -> CompactionRequest:
-        if asked[1].name == "a_odd":
+        if asked[2].table.name == "a_odd":
             raise ValueError("odd")
-        return as_its_owner_wishes(*asked)
+        return request_for_table(*asked)
 
-    monkeypatch.setattr(initiator_module, "as_its_owner_wishes", wish)
+    monkeypatch.setattr(initiator_module, "request_for_table", wish)
     assert house.look() == {"b_due": "requested"}
     ((location, error),) = house.errors
     assert location.endswith("a_odd")

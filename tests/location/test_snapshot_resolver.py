@@ -9,8 +9,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds, WriteIdListError
 from acidctl.base.errors import RefusedError, UsageProblem
 from acidctl.location.snapshot import DirectoryListing
-from acidctl.location.snapshot_resolver import ResolvedSnapshot, SnapshotResolver
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import ResolvedSnapshot, SnapshotResolver, SnapshotSpec
 
 ORDERS = "sales.orders:12:9:9:7"
 ITEMS = "sales.items:3:9223372036854775807::"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.acid.bucket import encode
-from acidctl.compaction.rebalance import shares as shares_module
-from acidctl.compaction.rebalance.shares import Runs, Share, shares_of
+from acidctl.compaction import rebalance as shares_module
+from acidctl.compaction.rebalance import Runs, Share, shares_of
 from acidctl.rows.read.delete_set import Keys
 
 Key = tuple[int, int, int]

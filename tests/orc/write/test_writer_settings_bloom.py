@@ -17,10 +17,9 @@ from acidctl.base.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress
 from acidctl.orc.types import OrcType, acid_tree, renumbered
-from acidctl.orc.write.bloom import BLOOM_KINDS, bloom_ids
 from acidctl.orc.write.stripe_editor import StripeParts
 from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes
-from acidctl.orc.write.writer_settings import CODECS, WriterSettings
+from acidctl.orc.write.writer_settings import BLOOM_KINDS, CODECS, WriterSettings, bloom_ids
 
 BLOCK = 65536
 

@@ -15,16 +15,15 @@ from support.tables import ids_in, pairs_of
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import VerifyError
-from acidctl.compaction.merge import stripe_copy, written
+from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.proof.checksum import Verify
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import IdBytes, id_run
 from acidctl.orc.tail import read_tail
 from acidctl.orc.write.acid_writer import AcidWriter, CopiedStripe
-from acidctl.orc.write.bloom import bloom_columns
-from acidctl.orc.write.writer_settings import WriterSettings
+from acidctl.orc.write.writer_settings import WriterSettings, bloom_columns
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystem
 
@@ -33,7 +32,7 @@ MAJOR = CompactionKind.MAJOR
 
 @pytest.fixture(autouse=True)
 def copy_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
+    monkeypatch.setattr(written, "SMALL_STRIPE", 0)
 
 
 def fifty(write_id: int) -> list[Event]:
@@ -189,7 +188,7 @@ def test_a_current_write_id_that_was_written_wrong_is_found(tmp_path: Path, monk
     def wrong(writer: AcidWriter, batch: pa.RecordBatch) -> None:
         write(writer, batch.set_column(4, "currentTransaction", pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)))
 
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 1 << 20)  # all are encoded
+    monkeypatch.setattr(written, "SMALL_STRIPE", 1 << 20)  # all are encoded
     monkeypatch.setattr(AcidWriter, "write", wrong)
     with pytest.raises(VerifyError):
         run_compaction(table, MAJOR, writing=Writing(verify=Verify.FULL))
@@ -215,7 +214,7 @@ def test_a_store_that_keeps_other_bytes_is_noticed(
         Path(path).write_bytes(data)
         require(fs, path, *more)
 
-    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 1 << 20)  # all are encoded
+    monkeypatch.setattr(written, "SMALL_STRIPE", 1 << 20)  # all are encoded
     monkeypatch.setattr(written, "require_bytes", spoiled)
     with pytest.raises(VerifyError, match="its bytes are not those that were written"):
         run_compaction(table, MAJOR, writing=Writing(verify=verify))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.base.errors import RefusedError
-from acidctl.compaction.rebalance.order import SortColumn, parse_order, sort_keys, sorted_places
+from acidctl.compaction.rebalance import SortColumn, parse_order, sort_keys, sorted_places
 
 COLUMNS = ("id", "name", "my day")
 

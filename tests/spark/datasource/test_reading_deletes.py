@@ -17,7 +17,7 @@ pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 from acidctl.acid.bucket import encode
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.visibility import load_deletes
-from acidctl.spark.datasource import task_deletes
+from acidctl.spark.datasource import reading
 from acidctl.spark.datasource.hive_acid import HiveAcidDataSource
 
 ROWS, BUCKETS = 40, 2
@@ -54,8 +54,8 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             calls.append([source.path for source in sources])
         return load_deletes(sources, *args, **more)
 
-    monkeypatch.setattr(task_deletes, "load_deletes", spy)
-    monkeypatch.setattr(task_deletes, "_held", type(task_deletes._held)())
+    monkeypatch.setattr(reading, "load_deletes", spy)
+    monkeypatch.setattr(reading, "_held", type(reading._held)())
     return calls
 
 
@@ -107,7 +107,7 @@ def test_partitions_of_a_table_have_their_own(tmp_path: Path, table: Path, loade
 
 def test_stores_have_their_own_at_the_same_path(loaded: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     sets = {name: SimpleNamespace(nbytes=8, name=name) for name in ("hdfs://a", "hdfs://b")}
-    monkeypatch.setattr(task_deletes, "load_deletes", lambda sources, _, **__: sets[sources[0].fs.url])
+    monkeypatch.setattr(reading, "load_deletes", lambda sources, _, **__: sets[sources[0].fs.url])
 
     def asked(url: str) -> Any:
         fs = SimpleNamespace(url=url, display=lambda path: url + path)
@@ -115,7 +115,7 @@ def test_stores_have_their_own_at_the_same_path(loaded: list[list[str]], monkeyp
             is_delete=True, may_hold_moved=False, path="/t/delete_delta_0000002_0000002/bucket_00000", fs=fs
         )
         snapshot: Any = SimpleNamespace(write_ids=None)
-        return task_deletes.deletes_of("load", snapshot, [source])
+        return reading.deletes_of("load", snapshot, [source])
 
     assert [asked(url) for url in (*sets, *sets)] == [*sets.values()] * 2
 
@@ -123,22 +123,22 @@ def test_stores_have_their_own_at_the_same_path(loaded: list[list[str]], monkeyp
 def test_of_large_sets_the_last_alone_is_held(
     table: Path, loaded: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_deletes, "MOST_BYTES", 4 * 8 - 1)
+    monkeypatch.setattr(reading, "MOST_BYTES", 4 * 8 - 1)
     read = planned(table)
     assert read() == read() == ROWS - 4 * BUCKETS
-    assert [list(paths) for *_, paths in task_deletes._held] == loaded[-1:]
+    assert [list(paths) for *_, paths in reading._held] == loaded[-1:]
     assert len(loaded) >= 2 * BUCKETS - 1, "the other bucket's was given up"
-    monkeypatch.setattr(task_deletes, "MOST_BYTES", 4 * 8)
+    monkeypatch.setattr(reading, "MOST_BYTES", 4 * 8)
     read()
-    assert len(task_deletes._held) == 2
+    assert len(reading._held) == 2
 
 
 def test_a_process_that_goes_on_for_days_holds_few_sets(
     table: Path, loaded: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task_deletes, "MOST_SETS", 3)
+    monkeypatch.setattr(reading, "MOST_SETS", 3)
     for _ in range(3):
         assert planned(table)() == ROWS - 4 * BUCKETS
         assert planned(table, at="4")() == ROWS
-    assert len(task_deletes._held) == 3
-    assert all(one.size for one in task_deletes._held.values()), "where nothing kills there is nothing to hold"
+    assert len(reading._held) == 3
+    assert all(one.size for one in reading._held.values()), "where nothing kills there is nothing to hold"

@@ -1,1 +1,0 @@
-"""Rebalance: the order of all rows, and the share of each bucket."""
