@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,21 +15,19 @@ from acidctl.api import DAY, Location, compact_options, resolver_of, storage_of
 from acidctl.base.arguments import as_path
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import AcidctlError
-from acidctl.cleaning.retention import Policy
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
 from acidctl.location.find import find as find_places
-from acidctl.location.find import once
+from acidctl.location.find import table_path
 from acidctl.location.snapshot_resolver import SnapshotSpec, open_warehouse
-from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
-from acidctl.overview.location_status import LocationStatus, shown_table
-from acidctl.overview.warehouse_status import statuses
+from acidctl.overview.location_status import LocationStatus
 from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
+from acidctl.verbs.inspect import InspectOptions, inspect
 from acidctl.verbs.maintain_options import CleanOptions, NightlyOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.nightly import Part, Step, nightly
 from acidctl.verbs.policy import Policies
@@ -45,16 +42,19 @@ SCHEMA = pa.schema(
         ("bytes", pa.int64()),
         ("deltas", pa.int64()),
         ("score", pa.int64()),
-        ("due", pa.string()),
+        ("verdict", pa.string()),
+        ("compaction", pa.string()),
         ("gain", pa.float64()),
-        ("free", pa.int64()),
-        ("freeLater", pa.int64()),
-        ("aborted", pa.int64()),
-        ("trash", pa.int64()),
+        ("freeBytes", pa.int64()),
+        ("soonBytes", pa.int64()),
+        ("laterBytes", pa.int64()),
+        ("abortedBytes", pa.int64()),
+        ("trashBytes", pa.int64()),
         ("problem", pa.string()),
     ]
 )
-"""Sizes are bytes; `gain` is what every full read saves for each byte that a compaction rewrites once."""
+"""Columns of :meth:`acidctl.overview.location_status.LocationStatus.record`. Sizes are bytes; `gain` is what every
+full read saves for each byte that a compaction rewrites once."""
 
 _ROWS = 100
 """In a batch."""
@@ -156,15 +156,11 @@ class Locations(ArrowRows):
             AcidctlError: a location cannot be listed, or its snapshot is not known; as rows, such a location has this
                 as its `problem`.
         """
-        for _, one in self._statuses(as_seconds(older_than, "older_than")):
-            if isinstance(one, AcidctlError):
-                raise one
-            yield one
-
-    def _statuses(self, older_than: float) -> Iterator[tuple[TableLocation, LocationStatus | AcidctlError]]:
-        selection = self._now()
-        places = once(find_places(selection.places, selection.storage, selection.resolver))
-        return statuses(places, Policy(older_than), time.time())
+        options = InspectOptions(older_than=as_seconds(older_than, "older_than"))
+        for _, result in inspect(self._now(), options, Events()):
+            if isinstance(result, AcidctlError):
+                raise result
+            yield result.status
 
     @property
     def schema(self) -> pa.Schema:
@@ -174,8 +170,14 @@ class Locations(ArrowRows):
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield one row for each location."""
         rows: list[dict[str, Any]] = []
-        for found, status in islice(self._statuses(DAY), limit):
-            rows.append(_row(found, status))
+        record: dict[str, Any]
+        for found, result in islice(inspect(self._now(), InspectOptions(), Events()), limit):
+            if isinstance(result, AcidctlError):
+                table = found.hive.full_name if found.hive else found.fs.display(table_path(found))
+                record = {"location": found.shown, "table": table, "problem": str(result)}
+            else:
+                record = result.status.record()
+            rows.append({name: record.get(name) for name in SCHEMA.names})
             if len(rows) == _ROWS:
                 yield pa.RecordBatch.from_pylist(rows, SCHEMA)
                 rows = []
@@ -184,25 +186,6 @@ class Locations(ArrowRows):
 
     def _now(self) -> Selection:
         return replace(self._where, resolver=self._where.resolver.refreshed())
-
-
-def _row(found: TableLocation, one: LocationStatus | AcidctlError) -> dict[str, Any]:
-    if isinstance(one, AcidctlError):
-        return {"location": found.shown, "table": shown_table(found), "problem": str(one)}
-    return {
-        "location": one.location,
-        "table": one.table,
-        "bytes": one.bytes,
-        "deltas": one.deltas,
-        "score": one.reading.score,
-        "due": one.due.kind.value if one.due else None,
-        "gain": one.reading.gain,
-        "free": one.free,
-        "freeLater": one.soon + one.later,
-        "aborted": one.aborted,
-        "trash": one.trash.bytes,
-        "problem": str(one.refused[0]) if one.refused else None,
-    }
 
 
 def _failures(events: Events) -> Iterator[Outcome]:

@@ -166,7 +166,7 @@ def test_history_blame_and_diff_are_those_of_the_commands(shell: Shell, crud: Pa
 
 def test_advice_and_checks_are_those_of_the_commands(shell: Shell, crud: Path) -> None:
     one = acidctl.Location(crud)
-    assert one.advise().cost == shell.json("ls", crud)[0]["reading"]["cost"]
+    assert one.advise().cost == shell.json("ls", crud)[0]["cost"]
     report = one.validate("deep")
     assert not report.findings
     (crud / "delta_0000009_0000004").mkdir()

@@ -75,7 +75,7 @@ def test_there_is_a_row_for_each(sales: Path) -> None:
     assert table.schema == SCHEMA
     rows = {row["location"].rpartition("/")[2]: row for row in table.to_pylist()}
     assert set(rows) == {"orders", "day=1", "day=2"}
-    assert (rows["orders"]["due"], rows["orders"]["deltas"]) == ("major", 12)
+    assert (rows["orders"]["compaction"], rows["orders"]["deltas"]) == ("major", 12)
     assert rows["orders"]["gain"] > 0
     assert rows["day=1"]["problem"] is None
     assert rows["day=2"]["problem"]

@@ -26,14 +26,13 @@ _TYPES: dict[str, Any] = {
     "any": {},
 }
 
-_COUNTED = {"entries": "int", "bytes": "int"}
 _SOURCE = {"from": "str", "server": "str?", "at": "time?"}
 _WHY = {"code": "str", "what": "str", "why": "str", "hint": "str"}
 _ROW_ID = {"writeid": "int", "bucketid": "int", "rowid": "int"}
 _EVENT = {
     "operation": "str", "writeId": "int", "directory": "str", "file": "str", "state": "str", "rewritten": "bool",
 }  # fmt: skip
-_FIGURES = {"baseBytes": "int", "deltaBytes": "int", "deltaRatio": "num?", "deltas": "int", "abortedTxns": "int"}
+_FIGURES = {"baseBytes": "int", "deltaBytes": "int", "deltaRatio": "num?", "deltas": "int"}
 _OUTCOME = {
     "location": "str", "result": "str", "error?": "str", "reason?": "str", "reasonCodes?": ["str"], "code?": "str",
     "snapshotSource?": "source",
@@ -83,19 +82,20 @@ _BLOCKER = {
     "id": "int?", "lock": "int?", "user": "str?", "host": "str?", "query": "str?", "started": "time?", "waiting": "int",
     "bytes": "int?",
 }  # fmt: skip
+_NAMED = {"location": "str", "name": "str?"}
 _OVERVIEW = {
     "where": ["str"], "verdict": "str", "tables": "int", "locations": "int", "bytes": "int",
     "compaction": {
         "due": "int", "major": "int", "minor": "int", "helped": "int",
-        "worst": [{"location": "str", "kind": "str", "gain": "num", "reason": "str", "reasonCode": "str"}],
+        "worst": [{**_NAMED, "kind": "str", "gain": "num", "reason": "str", "reasonCode": "str"}],
     },
     "cleaning": {
         "locations": "int", "freeBytes": "int", "soonBytes": "int", "laterBytes": "int", "abortedBytes": "int",
         "keptBack": [{"code": "str", "reason": "str", "locations": "int", "entries": "int", "bytes": "int"}],
     },
     "trash": {"locations": "int", "runs": "int", "bytes": "int", "oldest": "time?"},
-    "unfinished": {"count": "int", "first": [{"location": "str", "staging": "str"}]},
-    "refused": {"locations": "int", "first": [{"location": "str", **_WHY}]},
+    "unfinished": {"count": "int", "first": [{**_NAMED, "staging": "str"}]},
+    "refused": {"locations": "int", "first": [{**_NAMED, **_WHY}]},
     "blocked": ({"count": "int", "overdue": "int", "first": [{**_BLOCKER, "advice": "str"}]},),
     "stuck": (
         {
@@ -111,45 +111,36 @@ _OVERVIEW = {
     "notLookedAt": {"nothingAt": ["str"], "count": "int", "first": ["str"]},
     "lastDone": "time?",
 }  # fmt: skip
-_OF_TABLE = {
-    "table": "str", "locations": "int", "bytes": "int", "current": "int", "obsolete": "int", "aborted": "int",
-    "ignored": "int", "trash": "int", "deltas": "int", "files": "int", "filesAfter": "int", "score": "int",
-    "seconds": "num", "secondsAfter": "num", "compaction": "str?", "rewritten": "int", "freeBytes": "int",
-    "soonBytes": "int", "due": "int",
+_SUMS = {
+    "locations": "int", "deltas": "int", "current": "int", "obsolete": "int", "aborted": "int", "ignored": "int",
+    "files": "int", "bytes": "int", "currentBytes": "int", "obsoleteBytes": "int", "abortedBytes": "int",
+    "ignoredBytes": "int", "trashBytes": "int", "freeBytes": "int", "soonBytes": "int", "laterBytes": "int",
+    "due": "int", "helped": "int", "score": "int?", "cost": "int?", "directoriesRead": "int?", "filesRead": "int?",
+    "smallFiles": "int?", "deleteBytes": "int?", "helps": "str?", "rewritten": "int?", "saved": "int?", "gain": "num?",
+    "filesAfter": "int?", "seconds": "num?", "secondsAfter": "num?",
 }  # fmt: skip
+_OF_TABLE = {"table": "str", **_SUMS}
 
 SHAPES: dict[str, Shape] = {
     "ls": {
-        "location": "str",
+        **_NAMED, "table": "str", "verdict": "str", "why": "str", "base": "str?", **_SUMS, "compaction": "str?",
+        "compactionReason": "str", "compactionReasonCode": "str", "problem": "str?",
         "transactional": {"known": "bool", "type": "str?", "code": "str", "reason": "str"},
-        "snapshotSource": "source",
-        "base": "str?",
-        "entries": [
+        "snapshotSource": "source", "historyProblem": "str?",
+        "disagreements": [{"code": "str", "reason": "str", "directories": ["str"]}],
+        "notes": ["str"], "warnings": ["str"],
+        "entries?": [
             {
                 "name": "str", "kind": "str", "minWriteId": "int?", "maxWriteId": "int?", "statementId": "int?",
                 "visibilityTxnId": "int?", "state": "str", "reason": "str", "reasonCode": "str",
                 "supersededBy": ["str"], "files": "int", "bytes": "int", "rows": "int?", "modified": "time?",
             }
         ],
-        "reading": (
-            {
-                "cost": "int", "directories": "int", "files": "int", "score": "int", "smallFiles": "int",
-                "deleteBytes": "int", "helps": "str?", "rewritten": "int", "saved": "int", "gain": "num",
-                "filesAfter": "int", "seconds": "num", "secondsAfter": "num",
-            },
-        ),
-        "summary": {
-            "deltas": "int", "originals": "int", "files": "int", "bytes": "int", "current": _COUNTED,
-            "obsolete": _COUNTED, "aborted": _COUNTED, "ignored": _COUNTED, "compaction": "str?",
-            "compactionReason": "str", "compactionReasonCode": "str", "historyProblem": "str?",
-            "disagreements": [{"code": "str", "reason": "str", "directories": ["str"]}],
-            "notes": ["str"], "warnings": ["str"],
-        },
     },
     "status": {**_OVERVIEW, "lastNightly": "time?"},
     "report": {
         "at": "time", "acidctl": "str", "olderThan": "num", **_OVERVIEW, "failed": "int", "sources": "map",
-        "whole": _OF_TABLE, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
+        "whole": _SUMS, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
         "worst": [_OF_TABLE],
         "before": [
             {
@@ -160,7 +151,7 @@ SHAPES: dict[str, Shape] = {
         ],
     },
     "why": {
-        "location": "str",
+        **_NAMED,
         "snapshot": {"writeIds": "str?", "highWatermark": "int?", "validTxns": "str?"},
         "snapshotSource": "source",
         "base": "str?", "historyProblem": "str?", "history": ["map"],

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import Role, below_all
+from acidctl.acid.layout import Role
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import MINL, Kind, format_directory
-from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.errors import RefusedError
+from acidctl.compaction.due import below_straddlers
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan_tasks import Rebalance, Spread, bucket_tasks, concat_tasks, rebalance_tasks
 from acidctl.compaction.proof.checksum import Verify
@@ -26,7 +26,7 @@ from acidctl.compaction.refusals import (
     type_of,
 )
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
-from acidctl.location.snapshot import Snapshot, seen_below
+from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.events import EventFile, open_event_files
 
 
@@ -103,47 +103,6 @@ class CompactionPlan:
         if any(isinstance(task, ConcatTask) for task in self.tasks) and levels == {Verify.KEYS}:
             return Verify.BYTES
         return min(levels, key=list(Verify).index, default=Verify.KEYS)
-
-
-def below_straddlers(snapshot: Snapshot) -> Snapshot:
-    """Lower the high watermark of a snapshot if a directory lies across the last write id of a compaction.
-
-    Raises:
-        RefusedError: there is nothing to compact below that directory.
-    """
-    while snapshot.state.deltas:
-        directories = [verdict.directory for verdict in snapshot.state.verdicts if verdict.directory]
-        last = max(delta.directory.max_write_id for delta in snapshot.state.deltas if delta.directory)
-        limit, across = below_all(directories, last)
-        if limit == last:
-            return snapshot
-        wide = across[-1]
-        snapshot = seen_below(snapshot, limit, reason(Code.COMPACTED_BELOW, by=(wide.name,), ids=(limit, last)))
-        if not snapshot.state.deltas:
-            raise RefusedError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)} up to write id {last}",
-                f"{wide.name} begins at or below write id {last} and ends above it, so its rows would be there twice",
-                f"give a newer --snapshot, in which {wide.max_write_id} is below the first open write id",
-            )
-    return snapshot
-
-
-def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> Reason | None:
-    """Return why a compaction of this type would change nothing; None if there is work (format section 8)."""
-    state = snapshot.state
-    deltas = len(state.deltas)
-    if kind is CompactionKind.MAJOR:
-        if state.originals or deltas + bool(state.base) > 1:
-            return None
-        if not deltas and not state.base:
-            return reason(Code.NO_DATA)
-        return reason(Code.NOTHING_TO_MERGE, how="single" if deltas else "base")
-    if deltas < 2:
-        return reason(Code.NOTHING_TO_MERGE, how="few")
-    kinds = {verdict.directory.kind for verdict in state.deltas if verdict.directory}
-    if deltas == 2 and len(kinds) == 2:
-        return reason(Code.NOTHING_TO_MERGE, how="each-kind")
-    return None
 
 
 def plan_compaction(

@@ -12,9 +12,10 @@ from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, MAXL, METADATA_ACID, Kind, m
 from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length
 from acidctl.acid.state import AcidState, State, Verdict, select
-from acidctl.acid.unfinished import doubtful, layout_problems, live_writers, only_by_doubt
+from acidctl.acid.unfinished import doubtful, live_writers, only_by_doubt
 from acidctl.acid.writeids import ValidTxns
 from acidctl.base.errors import BadDataError, ConflictError, RefusedError
+from acidctl.compaction.due import refuse_layout
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.read.wide_timestamps import SWITCH
@@ -26,16 +27,6 @@ from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.lost_rows import find_lost_rows
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.wording import lost_events, some_of, text_of
-
-
-def refuse_layout(snapshot: Snapshot) -> None:
-    """Raise BadDataError for a layout that Hive never writes: a compaction would make its faults permanent."""
-    if problems := layout_problems(snapshot.listing, snapshot.state):
-        raise BadDataError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)}",
-            some_of([f"{text_of(problem.reason)} ({problem.rule})" for problem in problems], between="; "),
-            "find out which of the files and directories are right, and move the others away",
-        )
 
 
 def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:

@@ -22,8 +22,9 @@ from acidctl.acid.triggers import Decision, Figures, Thresholds, advise, decide,
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.base.nearest import member
 from acidctl.compaction.beside_hive import busy, refuse_old_ids, refuse_rebalance
+from acidctl.compaction.due import below_straddlers, refuse_sorted, why_idle
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan, below_straddlers, nothing_to_do, plan_compaction
+from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.plan_tasks import Rebalance
 from acidctl.compaction.rebalance import parse_order
 from acidctl.compaction.refusals import refuse_unsafe
@@ -285,7 +286,7 @@ def decide_resolved(location: ResolvedLocation, request: CompactionRequest) -> D
     if request.mode is Mode.REBALANCE:
         refuse_old_ids(snapshot, location.metastore.open_write_ids)
     decision, figures = _decision(snapshot, request)
-    idle = _why_idle(snapshot, decision, rebalanced=request.mode is Mode.REBALANCE)
+    idle = why_idle(snapshot, decision, rebalanced=request.mode is Mode.REBALANCE)
     return Decided(snapshot, decision, figures, idle)
 
 
@@ -328,12 +329,7 @@ def request_for_table(shown: str, request: CompactionRequest, facts: MetastoreFa
     if reader not in (None, hive) and not both:
         why = f"the metastore is that of {hive}"
         raise RefusedError(f"{reader} does not read the table", why, "leave --for out")
-    if table.sort_columns:
-        raise RefusedError(
-            f"{table.full_name} is not compacted",
-            f"its rows are sorted by {', '.join(table.sort_columns)}, and would not be any more",
-            "Hive refuses it, too",
-        )
+    refuse_sorted(table)
     ours, default = request.thresholds, Thresholds()
     values = {field.name: getattr(ours, field.name) for field in fields(Thresholds)}
     changed = {name: value for name, value in values.items() if value != getattr(default, name)}
@@ -360,29 +356,6 @@ def _decision(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision,
         how = "owner" if request.auto_off_by else "asked"
         return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by, how=how)), None
     return decide(figures, request.thresholds), figures
-
-
-def _why_idle(snapshot: Snapshot, decision: Decision, *, rebalanced: bool = False) -> tuple[Reason, ...]:
-    """Say why there is nothing to do; empty if there is work: a rebalance always has work if there is data."""
-    idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
-    if rebalanced and idle and idle.code is not Code.NO_DATA:
-        idle = None
-    if decision.kind is not None and not idle and not _may_be_written(snapshot):
-        return ()
-    stop = snapshot.assumed.stop if snapshot.assumed else _more_above(snapshot)
-    return tuple(filter(None, (idle, stop)))
-
-
-def _more_above(snapshot: Snapshot) -> Reason | None:
-    above = sum(verdict.reason.code is Code.ABOVE_HIGH_WATERMARK for verdict in snapshot.state.verdicts)
-    last = snapshot.write_ids.high_watermark
-    return reason(Code.MORE_ABOVE, count=above, high_watermark=last) if above else None
-
-
-def _may_be_written(snapshot: Snapshot) -> bool:
-    """Say if an original file may still be written: one more file would change the row ids of those after it."""
-    assumed = snapshot.assumed
-    return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
 
 
 def carry_out(

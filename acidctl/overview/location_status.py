@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import LAST_SECONDS
-from acidctl.acid.reasons import Reason
-from acidctl.acid.triggers import NO_COST, Advice, advise
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.state import State
+from acidctl.acid.triggers import NO_COST, Advice, Decision, advise
+from acidctl.acid.unfinished import LayoutProblem, layout_problems
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
+from acidctl.cleaning.freeable import Freeable, freeable_of, freeable_together
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun
+from acidctl.compaction.due import due_compaction
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
-from acidctl.location.find import table_path
-from acidctl.location.resolved import ResolvedLocation, resolve
-from acidctl.location.snapshot import Child, Snapshot, children_of
-from acidctl.location.table_location import TableLocation
+from acidctl.location.evidence import Evidence
+from acidctl.location.resolved import ResolvedLocation
+from acidctl.location.snapshot import Child, Snapshot, SnapshotSource, children_of
+from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.storage.port import parent_of
+from acidctl.wording import iso_time, text_of
 
 if TYPE_CHECKING:  # its dependencies are optional
     from acidctl.hive.ready_entries import Waiting
 
 DAY_SECONDS = 86400
 """Bytes that can be freed within this time count as `soon`."""
+
+NOTHING = Freeable()
+OK, UNSAFE = "ok", "unsafe"
+"""Verdicts: nothing is due; Hive never writes such a layout, or the metastore is older than the files."""
 
 
 class Use(StrEnum):
@@ -41,17 +51,85 @@ class Use(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DueCompaction:
-    """A compaction that the thresholds request.
+class Figures:
+    """The numbers of locations, which can be added.
 
     Attributes:
-        gain: bytes that every full read saves for each byte that is rewritten once.
+        entries: directories and files at the top of a location, by state.
+        uses: bytes by purpose.
+        files: all files but those in the trash.
+        deltas: current deltas and delete deltas.
+        reading: the cost for readers; zero for a location that cannot be read.
+        soon: the part of the bytes of `free.later` that can be freed within a day.
+        due: compactions that the thresholds ask for.
+        helped: locations in which a compaction would save reads, though none is due.
     """
 
-    location: str
-    kind: CompactionKind
-    gain: float
-    reason: Reason
+    locations: int = 0
+    entries: Counter[State] = field(default_factory=Counter)
+    uses: Counter[Use] = field(default_factory=Counter)
+    files: int = 0
+    deltas: int = 0
+    reading: Advice = NO_COST
+    free: Freeable = NOTHING
+    soon: int = 0
+    due: Counter[CompactionKind] = field(default_factory=Counter)
+    helped: int = 0
+
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(
+            self.locations + other.locations,
+            self.entries + other.entries,
+            self.uses + other.uses,
+            self.files + other.files,
+            self.deltas + other.deltas,
+            self.reading + other.reading,
+            freeable_together((self.free, other.free)),
+            self.soon + other.soon,
+            self.due + other.due,
+            self.helped + other.helped,
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Return all bytes except those of the trash."""
+        return self.uses.total() - self.uses[Use.TRASH]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form, the same for a location, a table and a warehouse."""
+        return {
+            "locations": self.locations,
+            "deltas": self.deltas,
+            **{state.value: self.entries[state] for state in State},
+            "files": self.files,
+            "bytes": self.bytes,
+            **{f"{use.value}Bytes": self.uses[use] for use in Use},
+            "freeBytes": self.free.now,
+            "soonBytes": self.soon,
+            "laterBytes": self.free.later - self.soon,
+            "due": self.due.total(),
+            "helped": self.helped,
+            **reading_record(self.reading),
+        }
+
+
+def reading_record(reading: Advice) -> dict[str, Any]:
+    """Return what a full read costs now, and after the compaction that saves most of it for each byte it rewrites."""
+    return {
+        "score": reading.score,
+        "cost": reading.cost,
+        "directoriesRead": reading.directories,
+        "filesRead": reading.files,
+        "smallFiles": reading.small_files,
+        "deleteBytes": reading.delete_bytes,
+        "helps": reading.kind.value if reading.kind else None,
+        "rewritten": reading.rewritten,
+        "saved": reading.saved,
+        "gain": round(reading.gain, 4),
+        "filesAfter": reading.files_after,
+        "seconds": round(reading.seconds, 3),
+        "secondsAfter": round(reading.seconds_after, 3),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,133 +159,215 @@ class LocationStatus:
     """The content of a location, its cost for readers, and its pending work.
 
     Attributes:
+        name: its name in the metastore, if it was asked for by such a name; else empty.
+        verdict: ``major due``, ``minor due``, `unsafe` (the metastore is older than the files, or Hive never writes the
+            layout), `unreadable` (not enough history), `unknown` (nobody knows that it is transactional), `unfinished`
+            (a publication was interrupted), `refused` (it cannot be compacted or cleaned), `left alone` (by its owner)
+            or `ok`.
         root: the directory of its table, with its store.
         table: the name of its table in the metastore, else its directory.
-        uses: bytes by purpose; `bytes` excludes the trash.
-        reading: what it costs its readers; zero if it cannot be read.
-        deltas: number of current deltas and delete deltas.
-        source: the kind of source that decides which write ids count.
-        due: None if no compaction is due.
-        free: bytes that a cleaning can free now; `soon`: within a day; `later`: after that, or at an unknown time.
-        aborted: bytes of aborted directories.
+        hive_name: the same, but empty without a metastore.
+        base: the name of the base that is read.
+        compaction: what the thresholds ask for, or why they ask for nothing.
         unfinished: staging directories of interrupted publications.
         refused: why it cannot be compacted, or cleaned, in its present state.
         waiting: what waits for cleaning, if a metastore has its table; else None.
         last_done: when acidctl changed it last, seconds since the epoch; None without a log.
+        history_problem: why the snapshot cannot be read.
+        ahead: why the files are newer than the metastore.
+        notes: what was assumed.
+        warnings: sentences on layouts because of which rows may come twice, and on files ahead of the metastore.
     """
 
     location: str
+    name: str
     root: tuple[str, str]
     table: str
     hive_name: str
-    uses: Counter[Use]
-    reading: Advice
-    deltas: int
-    source: str
-    due: DueCompaction | None
-    free: int
-    soon: int
-    later: int
-    aborted: int
+    verdict: str
+    evidence: Evidence
+    source: SnapshotSource
+    base: str | None
+    figures: Figures
+    compaction: Decision
     kept_back: tuple[KeptBack, ...]
     unfinished: tuple[str, ...]
     trash: InTheTrash
     refused: tuple[AcidctlError, ...]
     waiting: Waiting | None
     last_done: float | None
+    history_problem: Reason | None
+    ahead: tuple[Reason, ...]
+    notes: tuple[Reason, ...]
+    warnings: tuple[str, ...]
 
     @property
-    def bytes(self) -> int:
-        """Return all bytes except those of the trash."""
-        return self.uses.total() - self.uses[Use.TRASH]
+    def shown(self) -> str:
+        """Return the name by which it was asked for."""
+        return self.name or self.location
 
     @property
-    def helped(self) -> bool:
-        """Return whether a compaction would save reads, although no threshold requests it."""
-        return bool(self.reading.kind and not self.due and not self.refused)
+    def is_unknown(self) -> bool:
+        """Return whether nobody knows that it is transactional, so that nothing is changed there."""
+        return not self.evidence.may_change
+
+    @property
+    def why(self) -> str:
+        """Return the reason for the verdict; empty for `ok`."""
+        if self.verdict == OK:
+            return ""
+        if self.verdict == "unfinished":
+            return f"{self.unfinished[0]} is half published"
+        if self.verdict == "refused":
+            return str(self.refused[0])
+        return "; ".join(map(text_of, self.ahead)) or text_of(self.history_problem or self.compaction.reason)
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form, from which tables and CSV are made, too."""
+        figures = self.figures.record()
+        if self.history_problem:
+            figures |= dict.fromkeys(reading_record(NO_COST))
+        return {
+            "location": self.location,
+            "name": self.name or None,
+            "table": self.table,
+            "verdict": self.verdict,
+            "why": self.why,
+            "base": self.base,
+            **figures,
+            "compaction": self.compaction.kind.value if self.compaction.kind else None,
+            "compactionReason": text_of(self.compaction.reason),
+            "compactionReasonCode": self.compaction.reason.code,
+            "problem": str(self.refused[0]) if self.refused else None,
+            "transactional": {
+                "known": self.evidence.is_known,
+                "type": self.evidence.table_type.value if self.evidence.table_type else None,
+                "code": self.evidence.reason.code,
+                "reason": self.evidence.text,
+            },
+            "snapshotSource": self.source.record,
+            "historyProblem": text_of(self.history_problem) if self.history_problem else None,
+            "disagreements": [
+                {"code": why.code, "reason": text_of(why), "directories": list(why.by)} for why in self.ahead
+            ],
+            "notes": list(map(text_of, self.notes)),
+            "warnings": list(self.warnings),
+        }
 
 
-def shown_table(found: TableLocation) -> str:
-    """Return the name of a location's table in the metastore, or the path of the table."""
-    return found.hive.full_name if found.hive else found.fs.display(table_path(found))
+def entry_record(child: Child, rows: int | None = None) -> dict[str, Any]:
+    """Return the JSON form of a directory or file at the top of a location."""
+    return {**child.record(), "rows": rows, "modified": iso_time(child.amount.modified)}
 
 
-def status_of(found: TableLocation, policy: Policy, now: float) -> LocationStatus:
-    """Return the status of a location, from one listing.
+def status_of(location: ResolvedLocation, policy: Policy, now: float, name: str = "") -> LocationStatus:
+    """Return the status of a location from its listing and its snapshots; nothing is asked for or listed.
 
     Args:
+        location: with the snapshots of a reader and of a compaction, and with evidence.
         policy: decides what a cleaning may remove.
         now: seconds since the epoch.
-
-    Raises:
-        AcidctlError: it cannot be listed, or its snapshot is not known.
+        name: the name in the metastore by which it was asked for.
     """
-    location = resolve(found, reader=True, compactor=True)
-    snapshot = location.for_reader()
+    assert location.evidence  # it was asked for
+    snapshot, evidence = location.for_reader(), location.evidence
     state, children = snapshot.state, children_of(snapshot)
-    sizes = {child.verdict.name: child.amount.bytes for child in children}
-    uses = _uses(children)
+    problems = layout_problems(snapshot.listing, state)
     unfinished = tuple(staging for staging, _ in half_published(snapshot))
     refused: dict[str, AcidctlError] = {}
-    due = plan = None
-    try:
-        snapshot.require_history()
-        snapshot.require_agreement()
-        plan = plan_cleaning(snapshot, policy, now)
-    except AcidctlError as error:
-        if not unfinished:  # otherwise that is the reason for the refusal
-            refused[str(error)] = error
-    try:
-        due = _due(location)
-    except (BadDataError, RefusedError) as error:
-        refused[str(error)] = error
-    soon, later = _waiting_bytes(plan, sizes, now)
-    root = found.fs.url, table_path(found)
-    return LocationStatus(
-        location=found.shown,
-        root=root,
-        table=shown_table(found),
-        hive_name=found.hive.full_name if found.hive else "",
-        uses=uses,
-        reading=NO_COST if state.history_problem else advise(snapshot.listing, state),
+    plan = None
+    if evidence.may_change:
+        try:
+            snapshot.require_history()
+            snapshot.require_agreement()
+            plan = plan_cleaning(snapshot, policy, now)
+        except AcidctlError as error:
+            if not unfinished:  # otherwise that is the reason for the refusal
+                refused[str(error)] = error
+    compaction = _compaction(location, problems, evidence, refused)
+    reading = NO_COST if state.history_problem else advise(snapshot.listing, state)
+    verdict = _verdict(snapshot, compaction, evidence, unfinished, refused)
+    figures = Figures(
+        locations=1,
+        entries=Counter(child.verdict.state for child in children),
+        uses=_uses(children),
+        files=sum(child.amount.files for child in children if child.verdict.name != TRASH),
         deltas=len(state.deltas),
-        source=snapshot.source.kind,
-        due=due,
-        free=plan.bytes if plan else 0,
-        soon=soon,
-        later=later,
-        aborted=uses[Use.ABORTED],
-        kept_back=_kept_back(plan, sizes),
+        reading=reading,
+        free=freeable_of(plan) if plan else NOTHING,
+        soon=_soon(plan, now),
+        due=Counter([compaction.kind] if compaction.kind else []),
+        helped=int(verdict == OK and reading.kind is not None),
+    )
+    table = location.metastore.table
+    return LocationStatus(
+        location=location.shown,
+        name=name,
+        root=(location.fs.url, _table_path(location)),
+        table=table.full_name if table else location.fs.display(_table_path(location)),
+        hive_name=table.full_name if table else "",
+        verdict=verdict,
+        evidence=evidence,
+        source=snapshot.source,
+        base=state.base.name if state.base else None,
+        figures=figures,
+        compaction=compaction,
+        kept_back=_kept_back(plan),
         unfinished=unfinished,
         trash=_trash_of(snapshot),
         refused=tuple(refused.values()),
-        waiting=_held_up(found, snapshot),
+        waiting=_waiting(location, snapshot),
         last_done=logged_at(location.listing.log),
+        history_problem=state.history_problem,
+        ahead=snapshot.ahead,
+        notes=tuple(state.notes),
+        warnings=tuple(odd_layout(snapshot, problems)),
     )
 
 
-def _due(location: ResolvedLocation) -> DueCompaction | None:
-    """Return the compaction that `acidctl compact --auto` would do."""
-    from acidctl.compaction.refusals import refuse_layout  # noqa: PLC0415 - with Arrow: --help has none
-    from acidctl.compaction.request import (  # noqa: PLC0415 - as above
-        CompactionRequest,
-        decide_resolved,
-        request_for_table,
+def _verdict(
+    snapshot: Snapshot, compaction: Decision, evidence: Evidence, unfinished: Sequence[str], refused: Collection[str]
+) -> str:
+    code = compaction.reason.code
+    verdicts = (
+        (UNSAFE, bool(snapshot.ahead)),
+        ("unreadable", snapshot.state.history_problem is not None),
+        (UNSAFE, code is Code.LAYOUT_REFUSED),
+        (f"{compaction.kind} due", compaction.kind is not None),
+        ("unknown", not evidence.may_change),
+        ("unfinished", bool(unfinished)),
+        ("refused", bool(refused)),
+        ("left alone", code in (Code.AUTO_IS_OFF, Code.REFUSED)),
     )
+    return next((word for word, holds in verdicts if holds), OK)
 
+
+def _compaction(
+    location: ResolvedLocation, problems: Sequence[LayoutProblem], evidence: Evidence, refused: dict[str, AcidctlError]
+) -> Decision:
+    """Return what `acidctl compact --auto` would do, and add to `refused` why it cannot."""
     try:
-        request = request_for_table(location.shown, CompactionRequest(), location.metastore)
-    except RefusedError:  # Hive does not compact it, either
-        return None
-    if location.for_compactor().state.history_problem:
-        return None
-    decided = decide_resolved(location, request)
-    snapshot, kind = decided.snapshot, decided.decision.kind
-    refuse_layout(snapshot)
-    if kind is None or decided.idle:
-        return None
-    gain = advise(snapshot.listing, snapshot.state).gain
-    return DueCompaction(location.shown, kind, gain, decided.decision.reason)
+        decision = due_compaction(location)
+    except (BadDataError, RefusedError) as error:
+        if evidence.may_change:
+            refused[str(error)] = error
+        decision = Decision(None, reason(Code.REFUSED, how="error", why=str(error)))
+    if problems:
+        decision = Decision(None, reason(Code.LAYOUT_REFUSED, *(problem.reason for problem in problems)))
+    if not evidence.may_change:
+        decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
+    return decision
+
+
+def _table_path(location: ResolvedLocation) -> str:
+    path = location.location.path
+    for _ in location.location.partition:
+        path = parent_of(path)
+    return path
+
+
+def _size(snapshot: Snapshot, name: str) -> int:
+    return sum(entry.size for entry in snapshot.listing.files_by_child.get(name, ()))
 
 
 def _uses(children: Iterable[Child]) -> Counter[Use]:
@@ -218,24 +378,21 @@ def _uses(children: Iterable[Child]) -> Counter[Use]:
     return uses
 
 
-def _waiting_bytes(plan: CleaningPlan | None, sizes: dict[str, int], now: float) -> tuple[int, int]:
-    """Return the bytes that can be freed within a day, and those after that."""
-    soon = later = 0
-    for entry in plan.waiting if plan else ():
-        size = sizes.get(entry.name, 0)
-        if (LAST_SECONDS if entry.until is None else entry.until) <= now + DAY_SECONDS:
-            soon += size
-        else:
-            later += size
-    return soon, later
+def _soon(plan: CleaningPlan | None, now: float) -> int:
+    """Return the bytes that can be freed within a day."""
+    if plan is None:
+        return 0
+    times = {entry.name: LAST_SECONDS if entry.until is None else entry.until for entry in plan.waiting}
+    return sum(_size(plan.snapshot, name) for name, until in times.items() if until <= now + DAY_SECONDS)
 
 
-def _kept_back(plan: CleaningPlan | None, sizes: dict[str, int]) -> tuple[KeptBack, ...]:
+def _kept_back(plan: CleaningPlan | None) -> tuple[KeptBack, ...]:
     by_reason: dict[str, KeptBack] = {}
     for name, why in plan.kept_back if plan else ():
         key = f"{why.code} {why.ids}"
         before = by_reason.get(key, KeptBack(why, 0, 0))
-        by_reason[key] = KeptBack(before.reason, before.entries + 1, before.bytes + sizes.get(name, 0))
+        size = _size(plan.snapshot, name) if plan else 0
+        by_reason[key] = KeptBack(before.reason, before.entries + 1, before.bytes + size)
     return tuple(by_reason.values())
 
 
@@ -252,11 +409,12 @@ def _trash_of(snapshot: Snapshot) -> InTheTrash:
     return InTheTrash(len(runs), size, min(began, default=None))
 
 
-def _held_up(found: TableLocation, snapshot: Snapshot) -> Waiting | None:
-    if found.hive is None:
+def _waiting(location: ResolvedLocation, snapshot: Snapshot) -> Waiting | None:
+    table = location.metastore.table
+    if table is None:
         return None
     from acidctl.hive.ready_entries import Waiting, amount_waiting  # noqa: PLC0415 - with thrift: only for a metastore
 
     size, replaced = amount_waiting(snapshot)
-    partition = "/".join(f"{key}={value}" for key, value in found.location.partition)
-    return Waiting(found.hive.database, found.hive.name, partition, None, size, replaced) if size else None
+    partition = "/".join(f"{key}={value}" for key, value in location.location.partition)
+    return Waiting(table.database, table.name, partition, None, size, replaced) if size else None

@@ -41,6 +41,14 @@ class Selection:
         """Return the places as they were typed."""
         return " ".join(self.places)
 
+    def readable(self, events: Events) -> Iterator[TableLocation]:
+        """Yield the locations, each once, for verbs that change nothing.
+
+        Raises:
+            AcidctlError: the only named place cannot be used; of several, the error goes to `events`.
+        """
+        yield from once(find(self.places, self.storage, self.resolver, _observer(events)))
+
     def changeable(
         self, events: Events, on_record: Callable[[str], int | None] = lambda _: None
     ) -> Iterator[TableLocation]:

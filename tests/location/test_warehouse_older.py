@@ -123,7 +123,7 @@ def test_every_command_says_so(hive: FakeHive, tmp_path: Path, acidctl: Acidctl)
         expected = {"validate": ExitStatus.FINDINGS, "status": ExitStatus.FINDINGS}.get(command, 0)
         assert done.status == expected, command
     (record,) = acidctl("ls", *at, "-o", "jsonl", NAME).lines()
-    assert [one["code"] for one in record["summary"]["disagreements"]] == ["above-given"]
+    assert [one["code"] for one in record["disagreements"]] == ["above-given"]
     assert [one["rule"] for one in acidctl("validate", *at, "-o", "jsonl", NAME).lines() if one.get("rule") == "V44"]
     state = ("--state", str(tmp_path / "state"))
     changing = (("compact", "--major"), ("clean", "--yes"), ("nightly", "--yes", *state))

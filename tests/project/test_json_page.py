@@ -28,7 +28,7 @@ def said(command: str) -> set[str]:
     """What stands in back quotes in the section of a command, and in the sections that it refers to."""
     sections = dict(re.findall(r"^## ((?:hive )?[\w-]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
     more = {"why": ["ls"], "purge": ["restore"], "hive abort": ["hive txns", "hive compactions"],
-            "hive housekeep": ["hive txns"], "report": ["status"],
+            "hive housekeep": ["hive txns"], "report": ["status", "ls"],
             "nightly": ["compact", "clean", "restore"]}.get(command, [])  # fmt: skip
     text = "".join(sections.get(name, "") for name in (command, *more))
     return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}

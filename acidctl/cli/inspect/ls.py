@@ -3,34 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import list_options
+from acidctl.cli.output.console import Records, console, note, picture_columns
+from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
+from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.report.location_list import (
+    ENTRY_COLUMNS,
+    LOCATION_COLUMNS,
+    VERDICT_STYLES,
+    LocationList,
+    entries_table,
+    states_text,
+)
+from acidctl.cli.report.outcomes import RunReporter
+from acidctl.location.snapshot import children_of
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.overview.location_status import entry_record
+from acidctl.verbs.inspect import Inspected, InspectOptions, inspect
+from acidctl.verbs.selection import Selection
+from acidctl.wording import human_count, text_of
 
-if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import ListChoice
-    from acidctl.location.snapshot_resolver import SnapshotResolver
+Record = dict[str, Any]
+_HIDDEN = ("staging", "other")
+"""Kinds of entries that the table shows only with --all."""
 
 
 def _columns() -> Mapping[str, str]:
-    from acidctl.cli.report.location_list import ENTRY_COLUMNS, LOCATION_COLUMNS  # noqa: PLC0415 - for completion
-
     return LOCATION_COLUMNS | ENTRY_COLUMNS
 
 
 @shared.command(
     "ls",
     "acidctl ls /warehouse/sales.db/orders",
-    "acidctl ls --state obsolete --sort size webhdfs://namenode:9870/warehouse/sales.db",
+    "acidctl ls --recursive --state obsolete --sort bytes webhdfs://namenode:9870/warehouse/sales.db",
     "acidctl ls --snapshot 'sales.orders:12:9:9:7' --timeline orders",
     "acidctl ls --where 'deltas > 50' --sort deltas --columns location,deltas,bytes /warehouse",
     "acidctl ls --sort gain --columns location,score,seconds,secondsAfter,helps,rewritten /warehouse",
     "acidctl ls --tables nightly.txt",
-    "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
+    "acidctl ls -o jsonl /warehouse | jq .obsoleteBytes",
 )
 @shared.places_argument("paths", "[PATH...]", required=False)
 @click.option(
@@ -38,9 +55,9 @@ def _columns() -> Mapping[str, str]:
     "states",
     multiple=True,
     type=click.Choice(["current", "obsolete", "aborted", "ignored"]),
-    help="Only entries in this state. Repeatable.",
+    help="Only entries in this state, and locations with such entries. Repeatable.",
 )
-@list_options("deltas > 50", _columns, "name, write-id, size, time, state")
+@list_options("deltas > 50", _columns)
 @click.option("-r", "--recursive", is_flag=True, help="List the entries of every location of a tree.")
 @click.option("--rows", is_flag=True, help="Count rows, from the files' footers only.")
 @click.option(
@@ -65,14 +82,14 @@ def command(
     storage: dict[str, str],
     output: str,
 ) -> int:
-    """List the directories of ACID tables with kind, write ids, state and the reason for it.
+    """List ACID tables, or the directories of one with kind, write ids, state and the reason for it.
 
-    PATH is a location, a partitioned table, a database or a warehouse; the current directory by default. A tree of
-    several locations gives one line per location, and with --recursive every entry of each. Of a table with many
-    partitions, and of many entries in the same state, -v gives all lines.
+    PATH is a location, a partitioned table, a database or a warehouse; the current directory by default. One location
+    gives its entries. A tree, or several PATHs, give one line per location; with --recursive, every entry of each. On
+    the screen, many partitions of a table, and many entries in the same state, share a line; -v gives all lines.
 
-    --where, --sort and --columns go by the columns of the list: those of locations in a tree (location, verdict,
-    deltas, bytes...), else those of entries (name, kind, state, reason, files, bytes...).
+    --where, --sort and --columns go by the columns of the list, in every form: those of locations (location, verdict,
+    deltas, bytes...), or those of entries (name, kind, state, reason, files, bytes...).
 
     A reader lists every directory, opens every file, and holds the delete events while it reads rows. The `cost` of a
     location counts 4 MiB for each directory and file beyond the fewest that there can be, and the bytes of the delete
@@ -84,63 +101,178 @@ def command(
     Without --snapshot every write id on disk counts as committed. A timeline is as high as the bytes of what it shows:
     a step lower is four times less.
     """
-    from acidctl.acid.triggers import advise  # noqa: PLC0415 - --help does without
-    from acidctl.cli.inspect.location_lines import (  # noqa: PLC0415 - as above
-        Chosen,
-        Tables,
-        as_compacted,
-        free_bytes,
-        location_report,
-    )
-    from acidctl.cli.output.console import Records  # noqa: PLC0415 - as above
-    from acidctl.cli.report.location_list import ENTRY_COLUMNS  # noqa: PLC0415 - as above
-    from acidctl.cli.report.outcomes import RunReporter  # noqa: PLC0415 - as above
-    from acidctl.cli.report.verdicts import Freeable  # noqa: PLC0415 - as above
-    from acidctl.location.find import find  # noqa: PLC0415 - as above
 
     if output != "table":
         shared.refuse_unused(f"-o {output}", "timeline")
-    visits = RunReporter()
-    chosen = Chosen(choice, output)
-    tables = Tables(chosen, show_all=show_all, timeline=timeline, rows=rows)
-    columns = chosen.entries.columns if output == "csv" else None
-    records = Records(output, columns or tuple(ENTRY_COLUMNS), "entries", has_headings=choice.has_headings)
-    for found in find(paths or (".",), storage, resolver, visits.observer):
-        try:
-            seen = visits.readable(found)
-            snapshot = seen.snapshot()
-            wishes = found.table_properties
-            evidence = seen.evidence()
-            reading = None if snapshot.state.history_problem else advise(snapshot.listing, snapshot.state)
-            report = location_report(
-                snapshot,
-                evidence,
-                compacting=as_compacted(seen, snapshot),
-                reading=reading,
-                rows=rows,
-                wishes=wishes,
-                on_error=visits.gap,
-            )
-            free = free_bytes(seen, snapshot, evidence, visits) if chosen.needs_free else Freeable()
-        except AcidctlError as error:
-            visits.failed(found.shown, error)
+    if output in ("json", "jsonl"):
+        shared.refuse_unused(f"-o {output}", "no_headers")
+    choice.checked(_columns())  # refuses names that neither list has
+    events = RunReporter()
+    selection = Selection(paths or (".",), storage, resolver)
+    records = Records(output)  # now: an error before the first location ends the document, too
+    listed: _Locations | _Entries | None = None
+    unknown = 0
+    for found, result in inspect(selection, InspectOptions(rows=rows, partial=True), events):
+        if isinstance(result, AcidctlError):
+            events.failed(found.shown, result)
             continue
-        detail = recursive or found.is_given or output == "csv"
-        if states:
-            report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
-            if not (report["entries"] or found.is_given):
-                continue  # in a tree, only locations with such entries are listed
-        if not chosen.apply(report, free, reading, detail=detail):
-            continue
-        if output in ("table", "csv"):
-            visits.remember(report["summary"]["notes"] if output == "table" else (), report["summary"]["warnings"])
-        if output == "table":
-            tables.location(snapshot, report, free, reading, detail=detail)
-        records.put(report)
-    records.put_header()
-    visits.looked_through()
-    if output == "table":
-        tables.close(visits.status)
-    visits.tell_notes()
-    visits.tell_strangers()
-    return visits.status
+        if listed is None and (recursive or (found.is_given and len(selection.places) == 1)):
+            listed = _Entries(choice, records, states, rows=rows, hidden=show_all, timeline=timeline)
+        listed, status = listed or _Locations(choice, records, states), result.status
+        for error in result.closed:
+            events.failed(found.shown, error)
+        for error in result.damaged:
+            events.gap(error)
+        if listed.add(result) and output in ("table", "csv"):
+            unknown += not status.evidence.may_change
+            events.remember(map(text_of, status.notes) if output == "table" else (), status.warnings)
+    (listed or _Locations(choice, records, states)).close()
+    events.looked_through()
+    if unknown and output == "table" and isinstance(listed, _Locations):
+        note(f"{human_count(unknown, 'location')} not known to be transactional: acidctl changes nothing there")
+    if listed is None and output == "table" and not events.status:
+        note("no table was found there")
+    events.tell_notes()
+    events.tell_strangers()
+    return events.status
+
+
+def _checked(choice: ListChoice, columns: Mapping[str, str], hint: str) -> CheckedChoice:
+    try:
+        return choice.checked(columns)
+    except UsageProblem as error:
+        error.hint = hint
+        raise
+
+
+class _Locations:
+    """The list of locations, one line or object each."""
+
+    def __init__(self, choice: ListChoice, records: Records, states: tuple[str, ...]) -> None:
+
+        hint = "this lists locations: give --recursive, or one location, to list entries"
+        self._choice = _checked(choice, LOCATION_COLUMNS, hint)
+        self._states = states
+        self._table = LocationList(self._choice) if records.output == "table" else None
+        self._records = records.of(self._choice.columns or tuple(LOCATION_COLUMNS), has_headings=choice.has_headings)
+        self._kept: list[Record] = []
+
+    def add(self, location: Inspected) -> bool:
+        """Show a location, or keep it until all are known; return False if it is left out."""
+        record = location.status.record()
+        if self._states and not any(record[state] for state in self._states):
+            return False
+        if not self._choice.meeting([record]):
+            return False
+        if self._table:
+            self._table.add(location.status)
+        elif self._choice.key:
+            self._kept.append(record)
+        else:
+            self._put(record)
+        return True
+
+    def close(self) -> None:
+        """Show what was kept."""
+        if self._table:
+            self._table.close()
+        for record in self._choice.in_order(self._kept):
+            self._put(record)
+        self._records.put_header()
+
+    def _put(self, record: Record) -> None:
+        columns = self._choice.columns
+        self._records.put(record if columns is None else {name: record[name] for name in columns})
+
+
+class _Entries:
+    """The list of the entries of each location."""
+
+    def __init__(
+        self,
+        choice: ListChoice,
+        records: Records,
+        states: tuple[str, ...],
+        *,
+        rows: bool,
+        hidden: bool,
+        timeline: bool,
+    ) -> None:
+
+        self._choice = _checked(choice, ENTRY_COLUMNS, "this lists entries: leave out the columns of locations")
+        self._states, self._rows, self._hidden, self._timeline = states, rows, hidden, timeline
+        columns = self._choice.columns or tuple(ENTRY_COLUMNS)
+        self._records = records.of(columns, "entries", has_headings=choice.has_headings)
+        self._seen = 0
+
+    def add(self, location: Inspected) -> bool:
+        """Show the entries that the user wants to see; return False if a filter leaves out all of them."""
+
+        status, columns = location.status, self._choice.columns
+        every = [entry_record(child, location.rows.get(child.verdict.name)) for child in children_of(location.snapshot)]
+        wanted = [
+            {"location": status.location, **entry}
+            for entry in every
+            if not self._states or entry["state"] in self._states
+        ]
+        wanted = self._choice.in_order(self._choice.meeting(wanted))
+        if every and not wanted:
+            return False
+        if self._records.output == "table":
+            self._print(location, wanted)
+        elif columns is None:
+            self._records.put({**status.record(), "entries": [_without_location(entry) for entry in wanted]})
+        else:
+            entries = [{name: entry[name] for name in columns} for entry in wanted]
+            self._records.put({"location": status.location, "name": status.name or None, "entries": entries})
+        return True
+
+    def close(self) -> None:
+        """Write the header of CSV if nothing was found."""
+        self._records.put_header()
+
+    def _print(self, location: Inspected, wanted: list[Record]) -> None:
+        from rich.text import Text  # noqa: PLC0415 - only for people
+
+        status, screen = location.status, console()
+        if self._seen:
+            screen.print()
+        self._seen += 1
+        screen.print(printable(status.shown), style="bold", soft_wrap=True)
+        entries = [entry for entry in wanted if self._hidden or entry["kind"] not in _HIDDEN]
+        choice = self._choice
+        if entries and choice.columns is not None:
+            choice.table(entries).print(screen)
+        elif entries:
+            sorts = bool(choice.key)
+            entries_table(entries, is_sorted=sorts, rows=self._rows, has_headings=choice.has_headings).print(screen)
+        if self._timeline:
+            _print_timeline(location)
+        if not status.evidence.may_change:
+            text = f"not known to be transactional: {status.evidence.text}"
+            screen.print(printable(text), style="yellow", soft_wrap=True)
+        if status.history_problem:
+            screen.print(f"not enough history: {printable(text_of(status.history_problem))}", style="red")
+        line = Text(f"{states_text(status.figures)}; ").append(
+            status.verdict, VERDICT_STYLES.get(status.verdict, "yellow")
+        )
+        why = text_of(status.compaction.reason) if VERBOSITY.is_verbose else status.why
+        free, hidden = status.figures.free.text, len(wanted) - len(entries)
+        line.append(printable(f": {why}" if why else "")).append(f"; {free}" if free else "")
+        line.append(f" ({hidden} hidden, -a shows them)" if hidden else "")
+        screen.print(line, soft_wrap=True)
+
+
+def _without_location(entry: Record) -> Record:
+    return {name: value for name, value in entry.items() if name != "location"}
+
+
+def _print_timeline(location: Inspected) -> None:
+    from acidctl.cli.inspect.timeline import lanes_of, timeline  # noqa: PLC0415 - with rich: only for people
+
+    screen, lanes = console(), lanes_of(location.snapshot)
+    if lanes.rows:
+        screen.print()
+        for line in timeline(lanes, picture_columns(screen), screen.encoding):
+            screen.print(line, soft_wrap=True)
+        screen.print()

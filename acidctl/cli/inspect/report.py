@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
+from acidctl import __version__
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
+from acidctl.cli.output.console import json_text, out_stream
+from acidctl.cli.report.outcomes import RunReporter
+from acidctl.cli.report.overview_lines import everything, overview_record
+from acidctl.cli.report.run_files import refuse_target
+from acidctl.location.change.own_files import alone_in, followed, replace_file
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.overview.location_status import Figures
+from acidctl.overview.trend import FIGURES, PastReport, earlier, moments_in, text_with
+from acidctl.overview.warehouse_status import WarehouseStatus
+from acidctl.storage.os_errors import mapped
+from acidctl.verbs.inspect import Overview, inspect_all
+from acidctl.verbs.selection import Selection
+from acidctl.wording import time_of
 
-if TYPE_CHECKING:
-    from acidctl.location.snapshot_resolver import SnapshotResolver
-    from acidctl.overview.warehouse_status import WarehouseStatus
+Record = dict[str, Any]
+LARGEST, WORST, BEFORE = 40, 15, 90
+"""The most tables named by size, the most named by score, and the most earlier reports."""
+
+_MOST_HISTORY = 64 << 20
 
 
 @shared.command(
@@ -56,25 +76,100 @@ def command(
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
     """
-    from acidctl.cli.inspect import warehouse_report as page  # noqa: PLC0415 - --help does without
-    from acidctl.cli.inspect.warehouse_lines import everything, overview_of  # noqa: PLC0415 - as above
-    from acidctl.cli.report.outcomes import RunReporter  # noqa: PLC0415 - as above
-    from acidctl.overview.trend import PastReport, earlier  # noqa: PLC0415 - as above
 
-    where = locations or everything(resolver)
-    page.refuse_files(out, history, output)
-    visits = RunReporter()
+    selection = Selection(locations or everything(resolver), storage, resolver)
+    _refuse_files(out, history, output)
+    events = RunReporter()
     past: list[PastReport] = []
 
     def on_record(status: WarehouseStatus, _: str) -> int | None:
-        past.extend(earlier(page.earlier_reports(history), where, status.now))
+        past.extend(earlier(_earlier_reports(history), selection.places, status.now))
         return past[-1].figures.get("locations") if past else None
 
-    seen = overview_of(where, storage, resolver, older_than, visits, on_record)
-    record = page.report_record(seen, past)
-    record["notLookedAt"] = visits.coverage.as_json()
-    page.put(page.text_of(output, record), out)
-    if history and visits.coverage.locations:
-        page.remember(history, PastReport(seen.status.now, tuple(where), page.figures_of_report(record)))
-    visits.tell_strangers()
-    return visits.status
+    seen = inspect_all(selection, older_than, events, on_record)
+    record = {**_report_record(seen, past), "notLookedAt": events.coverage.as_json()}
+    _put(_text_of(output, record), out)
+    if history and events.coverage.locations:
+        figures = {name: {**record["whole"], "tables": record["tables"]}[name] for name in FIGURES}
+        _remember(history, PastReport(seen.status.now, selection.places, figures))
+    events.tell_strangers()
+    return events.status
+
+
+def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
+    """Return the JSON form of a report; `docs/reference/json.md` has the meaning of every key.
+
+    Args:
+        before: the earlier reports of the same places, the oldest first.
+    """
+
+    status = seen.status
+    tables, slowest = status.largest, status.slowest
+    others = sum((figures for _, figures in tables[LARGEST:]), Figures())
+    return {
+        "at": time_of(status.now),
+        "acidctl": __version__,
+        "olderThan": seen.older_than,
+        **overview_record(seen),
+        "failed": status.failed,
+        "sources": dict(sorted(status.sources.items())),
+        "whole": status.whole.record(),
+        "largest": [_table(*table) for table in tables[:LARGEST]],
+        "others": {"tables": len(tables) - LARGEST, **_table("", others)} if len(tables) > LARGEST else None,
+        "helped": len(slowest),
+        "worst": [_table(*table) for table in slowest[:WORST]],
+        "before": [{"at": time_of(past.at), **past.figures} for past in before[-BEFORE:]],
+    }
+
+
+def _table(name: str, figures: Figures) -> Record:
+    return {"table": name, **figures.record()}
+
+
+def _refuse_files(out: str | None, history: str | None, output: str) -> None:
+    """Refuse, before minutes of work, files that cannot be written or would replace something else."""
+
+    if out is None and output == "html" and sys.stdout.isatty():
+        raise UsageProblem("HTML is not printed to a terminal", "", "give --out FILE, or -o md")
+    if out and history and followed(Path(out)) == followed(Path(history)):
+        raise UsageProblem("--out and --history are one file", "", "give two")
+    for path, kind in ((out, "page"), (history, "history")):
+        if path:
+            refuse_target(Path(path), kind)
+
+
+def _text_of(output: str, record: Record) -> str:
+
+    if output == "json":
+        return json_text(record, lines=False) + "\n"
+    from acidctl.cli.page.report_page import report_html, report_markdown  # noqa: PLC0415 - with jinja2: --help has none
+
+    return report_html(record) if output == "html" else report_markdown(record)
+
+
+def _put(text: str, out: str | None) -> None:
+
+    data = text.encode("utf-8", "backslashreplace")
+    if out is None:
+        out_stream().write(data)
+        out_stream().flush()
+        return
+    with mapped("write", out):
+        replace_file(Path(out), data)
+
+
+def _earlier_reports(history: str | None) -> list[PastReport]:
+
+    if not history or not Path(history).is_file():
+        return []
+    with mapped("read", history), Path(history).open("rb") as file:
+        data = file.read(_MOST_HISTORY + 1)
+    if len(data) > _MOST_HISTORY:
+        raise BadDataError(f"cannot use {history}", "it is larger than any history of reports", "give another name")
+    return moments_in(data.decode("utf-8", "replace"))
+
+
+def _remember(history: str, new: PastReport) -> None:
+
+    with mapped("write", history), alone_in(followed(Path(history)).parent):
+        replace_file(Path(history), text_with(_earlier_reports(history), new).encode("ascii"))

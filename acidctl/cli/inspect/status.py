@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from acidctl.base.errors import ExitStatus
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.output.console import put_json, put_text
+from acidctl.cli.report.outcomes import RunReporter
+from acidctl.cli.report.overview_lines import everything, overview_record, status_values
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.overview.warehouse_status import Condition
+from acidctl.verbs.inspect import inspect_all
+from acidctl.verbs.nightly import NightlyState, usual_folder
+from acidctl.verbs.selection import Selection
+from acidctl.wording import time_of
 
-if TYPE_CHECKING:
-    from acidctl.location.snapshot_resolver import SnapshotResolver
+_LABEL = 12
+"""Columns of the labels, by which continued lines are indented."""
 
 
 @shared.command(
@@ -60,26 +69,20 @@ def command(
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than
     --older-than. Nothing is changed, no file of data is opened, and each location is listed once.
     """
-    from pathlib import Path  # noqa: PLC0415 - --help does without
 
-    from acidctl.cli.inspect.warehouse_lines import LABEL, everything, overview_of, status_screen  # noqa: PLC0415
-    from acidctl.cli.output.console import put_json, put_text  # noqa: PLC0415 - as above
-    from acidctl.cli.report.outcomes import RunReporter  # noqa: PLC0415 - as above
-    from acidctl.overview.warehouse_status import Condition  # noqa: PLC0415 - as above
-    from acidctl.verbs.nightly import NightlyState, usual_folder  # noqa: PLC0415 - as above
-    from acidctl.wording import time_of  # noqa: PLC0415 - as above
-
-    where = locations or everything(resolver)
-    visits = RunReporter()
+    events = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())
-    seen = overview_of(where, storage, resolver, older_than, visits, lambda _, key: last_run.looked(key))
-    record, ended = seen.record(), last_run.written
+    selection = Selection(locations or everything(resolver), storage, resolver)
+    seen = inspect_all(selection, older_than, events, lambda _, key: last_run.looked(key))
+    ended = last_run.written and time_of(last_run.written)
+    record = {**overview_record(seen), "notLookedAt": events.coverage.as_json(), "lastNightly": ended}
     if output == "json":
-        record |= {"notLookedAt": visits.coverage.as_json(), "lastNightly": ended and time_of(ended)}
         put_json(record, lines=False)
     else:
-        for line in status_screen(record, ended, older_than):
-            put_text(line, LABEL + 2 * line.startswith(" "))
-    visits.tell_strangers()
+        from acidctl.cli.page.rendering import rendered  # noqa: PLC0415 - with jinja2: JSON needs none
+
+        for line in rendered("status.txt.j2", status_values(record, older_than)).splitlines():
+            put_text(line, _LABEL)
+    events.tell_strangers()
     wanted = seen.condition is Condition.TROUBLE or (seen.condition is Condition.DUE and fail_on == "due")
-    return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)
+    return events.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)

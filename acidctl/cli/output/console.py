@@ -187,28 +187,32 @@ class Records:
     """
 
     def __init__(self, output: str, columns: Sequence[str] = (), rows: str = "", *, has_headings: bool = True) -> None:
-        self._output = output
-        self._has_headings = has_headings
-        self._columns, self._rows = columns, rows
+        self.output = output
         self._begun = False
+        self.of(columns, rows, has_headings=has_headings)
         if output == "json":
             click.get_current_context().call_on_close(self._close)
 
+    def of(self, columns: Sequence[str], rows: str = "", *, has_headings: bool = True) -> Records:
+        """Set the columns and rows of CSV, if they were not known from the start, and return itself."""
+        self._columns, self._rows, self._has_headings = columns, rows, has_headings
+        return self
+
     def put(self, value: Any) -> None:
         """Print a result."""
-        if self._output == "csv":
+        if self.output == "csv":
             self.put_header()
             rows = [{"location": value["location"], **row} for row in value[self._rows]] if self._rows else [value]
             _put_csv([in_short(row[name]) for name in self._columns] for row in rows)
-        elif self._output == "jsonl":
+        elif self.output == "jsonl":
             self._write(json_text(value, lines=True) + "\n")
-        elif self._output == "json":
+        elif self.output == "json":
             text = json_text(value, lines=False).replace("\n", "\n  ")
             self._write((",\n  " if self._begun else "[\n  ") + text)
 
     def put_header(self) -> None:
         """Print the CSV header once; called before the first result, as there may be none."""
-        if self._output == "csv" and self._has_headings and not self._begun:
+        if self.output == "csv" and self._has_headings and not self._begun:
             _put_csv([self._columns])
             self._begun = True
 

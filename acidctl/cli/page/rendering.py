@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,7 +17,7 @@ from markupsafe import Markup
 
 from acidctl.base.printable import printable
 from acidctl.cli.output.redact import hidden_in
-from acidctl.cli.report.status_lines import moment_text
+from acidctl.cli.report.overview_lines import moment_text, shown
 from acidctl.wording import human_bytes, human_count
 
 GENERATOR = "acidctl report"
@@ -35,15 +36,20 @@ def plain(text: str) -> Markup:
     return Markup(_MARKDOWN.sub(r"\\\1", safe(text)))
 
 
-def rendered(template: str, values: dict[str, Any], *, markdown: bool = False) -> str:
-    """Render one of the templates.
+def unmarked(text: str) -> Markup:
+    """Return the text for a terminal: nothing in it is markup."""
+    return Markup(safe(text))
+
+
+def rendered(template: str, values: dict[str, Any]) -> str:
+    """Render one of the templates, whose name says whether values are escaped for HTML, Markdown or a terminal.
 
     Args:
-        template: the name of a file in ``templates``.
+        template: the name of a file in ``templates``: ``report.html.j2``.
         values: the variables of the template; a missing one is an error.
-        markdown: escape values for Markdown rather than for HTML.
     """
-    return environment(plain if markdown else safe).get_template(template).render(values)
+    escape = {".html.j2": safe, ".md.j2": plain, ".txt.j2": unmarked}["".join(Path(template).suffixes)]
+    return environment(escape).get_template(template).render(values)
 
 
 @lru_cache
@@ -59,7 +65,8 @@ def environment(escape: Callable[[str], str]) -> Environment:
         finalize=partial(_finalized, escape),
     )
     environment.filters |= {
-        "bytes": human_bytes, "human": human_count, "moment": moment_text, "count": count, "reads": reads_text,
+        "bytes": human_bytes, "changed_bytes": partial(change, shown=human_bytes), "human": human_count,
+        "moment": moment_text, "count": count, "change": change, "reads": reads_text, "shown": shown,
     }  # fmt: skip
     return environment
 
@@ -76,6 +83,13 @@ def _finalized(escape: Callable[[str], str], value: object) -> object:
 def count(number: int) -> str:
     """Return the number with separators: ``1,234``."""
     return f"{number:,}"
+
+
+def change(now: int, before: int | None, shown: Callable[[int], str] = count, when: str = "last time") -> str:
+    """Return ``2.1 GiB more than last time``; empty if the earlier value is unknown or the same."""
+    if before is None or now == before:
+        return ""
+    return f"{shown(abs(now - before))} {'more' if now > before else 'less'} than {when}"
 
 
 def reads_text(table: dict[str, Any]) -> str:

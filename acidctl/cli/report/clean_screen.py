@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import EntryKind
+from acidctl.cleaning.freeable import Freeable, freeable_of, freeable_together, held_back
 from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cli.output.console import console, note
@@ -16,7 +17,6 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL
 from acidctl.cli.report.verb_screen import NAMES_SHOWN, VerbScreen
-from acidctl.cli.report.verdicts import Freeable, freeable_of, freeable_together, held_back
 from acidctl.outcome import Outcome
 from acidctl.wording import human_bytes, human_count, names_in_short, some_of, text_of
 

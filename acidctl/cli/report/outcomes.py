@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,14 @@ import click
 from acidctl.acid.reasons import Reason
 from acidctl.base.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
+from acidctl.cli.output.progress import progress
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Totals, put_folded, put_idle
 from acidctl.location.coverage import Looked
 from acidctl.location.snapshot import list_location
 from acidctl.location.walk import Observer
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
-from acidctl.verbs.events import Events
+from acidctl.verbs.events import Events, Progress
 from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
@@ -48,6 +50,23 @@ class RunReporter(Events):
     def observer(self) -> Observer:
         """Return what the walk reports to: directories that cannot be listed, counts, and skipped directories."""
         return Observer(lambda error: self.failed("", error), self.coverage)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether nothing failed so far."""
+        return not self.status
+
+    @contextmanager
+    def progress(
+        self,
+        doing: str,
+        total: int,
+        *,
+        is_bytes: bool = False,
+        coming: int | None = None,
+    ) -> Iterator[Progress]:
+        with progress(doing, total or None, is_bytes=is_bytes) as bar:
+            yield bar
 
     def failed(self, location: str, error: AcidctlError) -> None:
         """Report that a location failed; an empty location means a directory of a tree that cannot be listed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from acidctl.hive.blocking import Blocker
@@ -11,8 +10,6 @@ from acidctl.metastore.activity import KnownTxns
 from acidctl.metastore.queue.stuck import Cause, Stuck
 from acidctl.metastore.server import Switches
 from acidctl.wording import age_text, time_of
-
-_OF_COMPACTION = ("COMPACTION", "REBALANCE_COMPACTION")
 
 
 def who_blocks(blocker: Blocker) -> dict[str, Any]:
@@ -34,114 +31,75 @@ def what_to_do(blocker: Blocker, known: KnownTxns, switches: Switches) -> str:
     silent = known.age(blocker.last_heartbeat)
     is_dead = silent is not None and silent > switches.txn_timeout
     if blocker.txn is None:
-        return (
-            "its client has died: acidctl hive housekeep ends it" if is_dead else "end the program that holds this lock"
-        )
+        died = "its client has died: acidctl hive housekeep ends it"
+        return died if is_dead else "end the program that holds this lock"
     if blocker.txn.type == "REPL_CREATED":
         return "it is of a replication, which ends it: look whether that goes on"
     if is_dead:
         ends = f"acidctl hive housekeep, or acidctl hive abort txn {blocker.txn.id}, ends it"
         return f"no sign of life for {age_text(silent)}: {ends}"
-    if blocker.txn.type in _OF_COMPACTION:
+    if blocker.txn.type in ("COMPACTION", "REBALANCE_COMPACTION"):
         return "it is a compaction at work: wait for it"
     return f"it is alive: end its query, or acidctl hive abort txn {blocker.txn.id}"
 
 
 def why_stuck(stuck: Stuck, switches: Switches) -> str:
     """Return why an entry of the queue is stuck."""
-    return _WHY[stuck.cause](stuck, switches)
+    entry, since = stuck.entry, "" if stuck.seconds is None else f" for {age_text(stuck.seconds)}"
+    timeout = age_text(switches.worker_timeout)
+    no_worker = "no worker runs in the server that answered, and only servers of the metastore have them"
+    if switches.workers_elsewhere:
+        no_worker = f"it waits{since}, and no worker has taken anything since"
+    return {
+        Cause.WORKER_LOST: f"its worker {entry.worker or 'is lost'}: transaction {entry.txn} of it has ended, and it "
+        f"is still called working{since}",
+        Cause.TIMED_OUT: f"it is worked on{since}, longer than the {timeout} that a worker has",
+        Cause.NO_JOB: f"it is worked on{since}, and no job of it is known",
+        Cause.NO_WORKER: no_worker,
+        Cause.POOL_NOT_SERVED: f"it waits{since}, and nobody takes entries of the pool {entry.pool}",
+        Cause.TXN_ABORTED: f"its own transaction {entry.txn} was aborted: what it compacted to is invisible, and there "
+        "is nothing to clean",
+        Cause.BLOCKED: _blocked(stuck),
+        Cause.NOT_CLEANED: f"nothing holds it back{since}, and no cleaner has taken it",
+        Cause.GIVEN_UP: f"the last {stuck.failures} compactions failed, and the initiator asks for none any more"
+        + (f": {entry.error}" if entry.error else ""),
+    }[stuck.cause]
+
+
+def _blocked(stuck: Stuck) -> str:
+    if stuck.locks:
+        first, rest = stuck.locks[0], len(stuck.locks) - 1
+        who = f"lock {first.id} of {first.user}@{first.host}"
+    else:
+        who, rest = f"transaction {next(iter(stuck.blockers), 0)}", stuck.blocker_count - 1
+    return f"cleaning waits for {who}" + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def what_frees(stuck: Stuck, switches: Switches) -> str:
     """Return what frees an entry of the queue that is stuck."""
-    return _FREES[stuck.cause](stuck, switches)
-
-
-def _for(stuck: Stuck) -> str:
-    return "" if stuck.seconds is None else f" for {age_text(stuck.seconds)}"
-
-
-def _no_worker(stuck: Stuck, switches: Switches) -> str:
-    if switches.workers_elsewhere:
-        return f"it waits{_for(stuck)}, and no worker has taken anything since"
-    return "no worker runs in the server that answered, and only servers of the metastore have them"
-
-
-def _blocked(stuck: Stuck, _: Switches) -> str:
-    if stuck.locks:
-        first = stuck.locks[0]
-        more = f" and {len(stuck.locks) - 1:,} more" if len(stuck.locks) > 1 else ""
-        return f"cleaning waits for lock {first.id} of {first.user}@{first.host}{more}"
-    first_id, rest = stuck.blockers[0], stuck.blocker_count - 1
-    return f"cleaning waits for transaction {first_id}" + (f" and {rest:,} more" if rest else "")
-
-
-def _by_initiator(_: Stuck, switches: Switches) -> str:
-    own = f"its own initiator gives it to another worker after {age_text(switches.worker_timeout)}"
-    if switches.initiator:
-        return own
-    return (
-        f"no initiator runs in the server that answered; one that does gives it away after "
-        f"{age_text(switches.worker_timeout)}"
-    )
-
-
-_WHY: Mapping[Cause, Callable[[Stuck, Switches], str]] = {
-    Cause.WORKER_LOST: lambda stuck, _: (
-        f"its worker {stuck.entry.worker or 'is lost'}: "
-        f"transaction {stuck.entry.txn} of it has ended, and it is still called working{_for(stuck)}"
-    ),
-    Cause.TIMED_OUT: lambda stuck, switches: (
-        f"it is worked on{_for(stuck)}, longer than the {age_text(switches.worker_timeout)} that a worker has"
-    ),
-    Cause.NO_JOB: lambda stuck, _: f"it is worked on{_for(stuck)}, and no job of it is known",
-    Cause.NO_WORKER: _no_worker,
-    Cause.POOL_NOT_SERVED: lambda stuck, _: (
-        f"it waits{_for(stuck)}, and nobody takes entries of the pool {stuck.entry.pool}"
-    ),
-    Cause.TXN_ABORTED: lambda stuck, _: (
-        f"its own transaction {stuck.entry.txn} was aborted: what it compacted to is "
-        "invisible, and there is nothing to clean"
-    ),
-    Cause.BLOCKED: _blocked,
-    Cause.NOT_CLEANED: lambda stuck, _: f"nothing holds it back{_for(stuck)}, and no cleaner has taken it",
-    Cause.GIVEN_UP: lambda stuck, _: (
-        f"the last {stuck.failures} compactions failed, and the initiator asks for none "
-        f"any more{': ' + stuck.entry.error if stuck.entry.error else ''}"
-    ),
-}
-_FREES: Mapping[Cause, Callable[[Stuck, Switches], str]] = {
-    Cause.WORKER_LOST: _by_initiator,
-    Cause.TIMED_OUT: _by_initiator,
-    Cause.NO_JOB: _by_initiator,
-    Cause.NO_WORKER: lambda _, switches: (
-        "start a server with compactor.worker.threads above 0"
-        + (
-            ", or acidctl hive worker, which does the same; acidctl hive abort compaction takes it out"
-            if switches.is_hive4
-            else "; acidctl compact works without"
-        )
-    ),
-    Cause.POOL_NOT_SERVED: lambda stuck, switches: (
-        f"start a worker of that pool (acidctl hive worker --pool {shlex.quote(stuck.entry.pool)}), or "
-        f"acidctl hive abort compaction {stuck.entry.id} and ask again without a pool; "
-        f"others take it after {age_text(switches.pool_timeout)}"
-    ),
-    Cause.TXN_ABORTED: lambda *_: (
-        "acidctl hive cleaner asks for the compaction again; a cleaner of Hive's with HIVE-29572 marks it as failed"
-    ),
-    Cause.BLOCKED: lambda *_: "acidctl hive txns --blocking says whose it is and what ends it",
-    Cause.NOT_CLEANED: lambda _, switches: (
-        "see the log of the server that cleans"
-        if switches.cleaner
-        else "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl hive cleaner"
-    ),
-    Cause.GIVEN_UP: lambda stuck, _: (
-        f"mend the reason, then acidctl hive request --{_kind(stuck)} {shlex.quote(f'hive:{stuck.entry.name}')}: "
-        "one that succeeds lets the initiator go on"
-    ),
-}
-
-
-def _kind(stuck: Stuck) -> str:
-    return stuck.entry.kind if stuck.entry.kind in ("major", "minor", "rebalance") else "major"
+    entry, timeout = stuck.entry, age_text(switches.worker_timeout)
+    by_initiator = f"its own initiator gives it to another worker after {timeout}"
+    if not switches.initiator:
+        by_initiator = f"no initiator runs in the server that answered; one that does gives it away after {timeout}"
+    new_worker = "start a server with compactor.worker.threads above 0"
+    if switches.is_hive4:
+        new_worker += ", or acidctl hive worker, which does the same; acidctl hive abort compaction takes it out"
+    else:
+        new_worker += "; acidctl compact works without"
+    new_cleaner = "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl hive cleaner"
+    kind = entry.kind if entry.kind in ("major", "minor", "rebalance") else "major"
+    return {
+        Cause.WORKER_LOST: by_initiator,
+        Cause.TIMED_OUT: by_initiator,
+        Cause.NO_JOB: by_initiator,
+        Cause.NO_WORKER: new_worker,
+        Cause.POOL_NOT_SERVED: f"start a worker of that pool (acidctl hive worker --pool {shlex.quote(entry.pool)}), "
+        f"or acidctl hive abort compaction {entry.id} and ask again without a pool; others take it after "
+        f"{age_text(switches.pool_timeout)}",
+        Cause.TXN_ABORTED: "acidctl hive cleaner asks for the compaction again; a cleaner of Hive's with HIVE-29572 "
+        "marks it as failed",
+        Cause.BLOCKED: "acidctl hive txns --blocking says whose it is and what ends it",
+        Cause.NOT_CLEANED: "see the log of the server that cleans" if switches.cleaner else new_cleaner,
+        Cause.GIVEN_UP: f"mend the reason, then acidctl hive request --{kind} {shlex.quote(f'hive:{entry.name}')}: one "
+        "that succeeds lets the initiator go on",
+    }[stuck.cause]

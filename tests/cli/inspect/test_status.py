@@ -42,14 +42,14 @@ def test_the_sums_are_those_of_the_commands_that_do_it(acidctl: Acidctl, tmp_pat
     make(tree / "worn" / "day=2", *TEN[:2])
     found = status_of(acidctl, tree)
     plans = acidctl("clean", "--dry-run", "-o", "json", tree).json()
-    reports = acidctl("ls", "-o", "json", tree).json()
+    reports = acidctl("ls", "-r", "-o", "json", tree).json()
     assert (found["tables"], found["locations"]) == (3, 4)
-    assert found["bytes"] == sum(one["summary"]["bytes"] for one in reports)
+    assert found["bytes"] == sum(one["bytes"] for one in reports)
     assert found["cleaning"]["freeBytes"] == sum(one["bytes"] for one in plans) > 0
     sizes = {(one["location"], entry["name"]): entry["bytes"] for one in reports for entry in one["entries"]}
     waits = [sizes[one["location"], entry["name"]] for one in plans for entry in one["waiting"]]
     assert found["cleaning"]["soonBytes"] == sum(waits) > 0
-    assert found["compaction"]["due"] == sum(one["summary"]["compaction"] is not None for one in reports) == 1
+    assert found["compaction"]["due"] == sum(one["compaction"] is not None for one in reports) == 1
     (worst,) = found["compaction"]["worst"]
     assert (worst["location"], worst["kind"]) == (str(tree / "worn" / "day=1"), "major")
     assert found["verdict"] == "due"
@@ -71,7 +71,7 @@ def test_what_is_due_is_so_in_ls_too(acidctl: Acidctl, tmp_path: Path) -> None:
     for opened, due in (("", 1), ("2", 0), ("12", 1)):
         ids = f"t:12:{opened or 9223372036854775807}:{opened}:"
         found = status_of(acidctl, "--snapshot", ids, table)["compaction"]["due"]
-        listed = acidctl("ls", "-o", "json", "--snapshot", ids, table).one()["summary"]["compaction"]
+        listed = acidctl("ls", "-o", "json", "--snapshot", ids, table).one()["compaction"]
         assert (found, listed is not None) == (due, bool(due)), opened
 
 
@@ -89,7 +89,7 @@ def test_what_was_half_published_is_trouble_and_not_also_refused(acidctl: Acidct
     (table / "_tmp_7" / "_publish.json").write_text('{"names": ["delta_1_5", "delete_delta_1_5"]}')
     assert acidctl("status", table).status == TROUBLE
     found = status_of(acidctl, table)
-    assert found["unfinished"] == {"count": 1, "first": [{"location": str(table), "staging": "_tmp_7"}]}
+    assert found["unfinished"] == {"count": 1, "first": [{"location": str(table), "name": None, "staging": "_tmp_7"}]}
     assert found["refused"]["locations"] == 0
     assert "acidctl compact finishes it" in acidctl("status", table).out
 

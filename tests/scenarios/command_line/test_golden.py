@@ -1,6 +1,6 @@
 """The words of every command: a golden file each shows command lines and what a terminal prints for them.
 
-`ACIDCTL_GOLDEN=write python -m pytest tests/scenarios/command_line/test_golden.py` writes them; read the change before you
+`ACIDCTL_GOLDEN=write python -m pytest tests/scenarios/command_line/test_golden.py` writes them; read the change, and
 commit it. Other tests assert statuses, codes, names and numbers.
 """
 

@@ -399,7 +399,7 @@ def test_ls_says_what_is_not_known_to_be_transactional(acidctl: Call, warehouse:
     report = json.loads(acidctl("ls", "-o", "jsonl", warehouse / "parquet_exports").out)
     assert report["transactional"]["known"] is False
     assert report["transactional"]["code"] == "no-evidence"
-    assert report["summary"]["compaction"] is None
+    assert report["compaction"] is None
 
 
 def test_one_type_is_said_of_one_table(acidctl: Call, warehouse: Path) -> None:

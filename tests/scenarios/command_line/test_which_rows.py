@@ -220,7 +220,7 @@ def test_what_already_lies_across_is_an_error_everywhere(acidctl: Call, table: P
         shown = acidctl(command[0], table, *command[1:])
         assert (shown.status, shown.err.count("base_0000002, and ends above it: rows may be in both: both")) == (0, 1)
     (listing,) = acidctl("ls", "-o", "jsonl", table).lines()
-    assert len(listing["summary"]["warnings"]) == 1
+    assert len(listing["warnings"]) == 1
     for command in ((*MAJOR, "--assume-committed=1h"), CLEAN_NOW, (*CLEAN_NOW, "--assume-committed=1h")):
         refused = acidctl(*command, table)
         assert refused.status in (4, 7)

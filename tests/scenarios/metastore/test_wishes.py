@@ -121,12 +121,12 @@ def test_what_is_not_to_be_compacted_by_itself_is_left_alone_with_the_reason(
         )
     auto = ("compact", "--auto", "--dry-run", "-o", "json", "--engine", "local", "hive:*.*")
     assert ask(*auto).one()["result"] == "planned"
-    assert ask("ls", "-o", "json", "hive:db.t").one()["summary"]["compaction"], "by the table's own threshold"
+    assert ask("ls", "-o", "json", "hive:db.t").one()["compaction"], "by the table's own threshold"
     settings_of_database(fake, no_auto_compaction="true")
     left = ask(*auto).one()
     assert (left["result"], left["reason"]) == ("nothing-to-do", "no_auto_compaction is set for the database")
     assert left["reasonCodes"] == ["auto-is-off"]
-    summary = ask("ls", "-o", "json", "hive:db.t").one()["summary"]
+    summary = ask("ls", "-o", "json", "hive:db.t").one()
     assert (summary["compaction"], summary["compactionReasonCode"]) == (None, "auto-is-off")
     assert (
         ask("compact", "--major", "--dry-run", "-o", "json", "--engine", "local", "hive:db.t").one()["result"]

@@ -1,27 +1,15 @@
-"""The verdict on a location in a word, and what a cleaning can free there and when."""
+"""What a cleaning of a location frees now and later, and what holds back the rest."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
-from acidctl.acid.reasons import Code, Reason
-from acidctl.acid.state import State
-from acidctl.base.errors import AcidctlError
-from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
-from acidctl.cleaning.retention import Policy
-from acidctl.location.evidence import Evidence
-from acidctl.location.snapshot import Snapshot
-from acidctl.location.table_location import TableLocation
+from acidctl.acid.reasons import Reason
+from acidctl.cleaning.plan import CleaningPlan
 from acidctl.wording import human_bytes, text_of
 
-OK = "ok"
-UNSAFE = "unsafe"
-VERDICT_STYLES = {OK: "green", UNSAFE: "bold red", "unreadable": "red", "unknown": "yellow", "left alone": "dim"}
-"""Colours of verdicts; the others, in which something is due, are yellow."""
 _REASONS = 3
 """The most reasons that are named for what is kept back."""
 
@@ -64,28 +52,6 @@ class Freeable:
         # Rounded up: the minute that has begun is not over.
         after = datetime.fromtimestamp(self.until + 59.999, UTC)
         return f"{after.day} {after:%b %H:%M}"
-
-
-def freeable_in(found: TableLocation, snapshot: Snapshot, evidence: Evidence) -> Freeable:
-    """Return what `acidctl clean` without options would remove; nothing if it would refuse.
-
-    Args:
-        evidence: whether the location is known to be transactional.
-
-    Raises:
-        MetastoreError: the metastore does not tell which readers there are.
-    """
-    is_any = any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts)
-    if not (is_any and evidence.may_change):
-        return Freeable()
-    if found.resolver.warehouse and found.hive:
-        snapshot = found.snapshot(readers=True, refresh=False)
-    try:
-        snapshot.require_agreement()
-        plan = plan_cleaning(snapshot, Policy(), time.time())
-    except AcidctlError:
-        return Freeable()
-    return freeable_of(plan)
 
 
 def freeable_of(plan: CleaningPlan) -> Freeable:
@@ -132,31 +98,3 @@ def _latest(times: Iterable[float | None]) -> float | None:
     every = list(times)
     finite = [until for until in every if until is not None]
     return max(finite) if finite and len(finite) == len(every) else None
-
-
-def verdict_of(report: Mapping[str, Any]) -> str:
-    """Return ``ok``, ``major due``, ``unsafe`` (the metastore is older than the files, or Hive never writes the
-    layout), ``unreadable`` (not enough history), ``unknown`` (whose table it is), or ``left alone``.
-    """
-    summary = report["summary"]
-    if summary["disagreements"]:
-        return UNSAFE
-    if summary["historyProblem"]:
-        return "unreadable"
-    if summary["compactionReasonCode"] == Code.LAYOUT_REFUSED:
-        return UNSAFE
-    if summary["compaction"]:
-        return f"{summary['compaction']} due"
-    if summary["compactionReasonCode"] == Code.NOT_TRANSACTIONAL:
-        return OK if report["transactional"]["code"] == Code.EMPTY else "unknown"
-    return "left alone" if summary["compactionReasonCode"] == Code.AUTO_IS_OFF else OK
-
-
-def why_of(report: Mapping[str, Any], verdict: str) -> str:
-    """Return the reason for a verdict; empty for `ok`."""
-    if verdict == OK:
-        return ""
-    if verdict == UNSAFE and report["summary"]["disagreements"]:
-        return "; ".join(each["reason"] for each in report["summary"]["disagreements"])
-    problem: str = report["summary"]["historyProblem"] or report["summary"]["compactionReason"]
-    return problem

@@ -1,0 +1,205 @@
+"""Look at locations without changing anything: the status of each, and of all of them together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from acidctl.acid.layout import DataFile, data_files_of, is_full_acid, original_files
+from acidctl.acid.state import EntryKind
+from acidctl.base.errors import AccessError, AcidctlError
+from acidctl.base.parallel import in_order
+from acidctl.cleaning.retention import Policy
+from acidctl.location.arguments import is_hive_name
+from acidctl.location.resolved import resolve
+from acidctl.location.snapshot import Snapshot, list_location
+from acidctl.location.table_location import TableLocation
+from acidctl.overview.location_status import DAY_SECONDS, LocationStatus, status_of
+from acidctl.overview.warehouse_status import Condition, WarehouseStatus
+from acidctl.verbs.events import Events
+from acidctl.verbs.selection import Selection
+
+if TYPE_CHECKING:  # needs packages that are installed only for a metastore
+    from acidctl.hive.queue_view import QueueView
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectOptions:
+    """What is found out about each location.
+
+    Attributes:
+        older_than: the retention that a cleaning would have, in seconds.
+        rows: count the rows of each entry, from the footers of its files.
+        unknown: also look at locations below a path that are not known to be transactional.
+        partial: look at what can be listed of a location in which a directory may not be listed.
+    """
+
+    older_than: float = DAY_SECONDS
+    rows: bool = False
+    unknown: bool = True
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A location that was looked at.
+
+    Attributes:
+        snapshot: the state that a reader sees, from which the status was made; it holds the whole listing.
+        rows: the number of rows by entry, as far as they were counted; empty if that was not asked for.
+        closed: the errors of directories in it that may not be listed.
+        damaged: the errors of files whose rows could not be counted.
+    """
+
+    status: LocationStatus
+    snapshot: Snapshot
+    rows: Mapping[str, int] = field(default_factory=dict)
+    closed: tuple[AcidctlError, ...] = ()
+    damaged: tuple[AcidctlError, ...] = ()
+
+
+def inspect(
+    selection: Selection, options: InspectOptions, events: Events, now: float | None = None
+) -> Iterator[tuple[TableLocation, Inspected | AcidctlError]]:
+    """Yield each location, in the order in which they are found, or the error of one that cannot be looked at.
+
+    Args:
+        events: takes the errors of directories above locations, and what is left out.
+        now: seconds since the epoch, by which ages are counted; by default the present time.
+    """
+    policy, moment = Policy(options.older_than), time.time() if now is None else now
+
+    def look(found: TableLocation) -> Inspected | AcidctlError:
+        try:
+            return _inspected(found, options, policy, moment)
+        except AcidctlError as error:
+            return error
+
+    places = selection.readable(events)
+    for found, result in in_order(places, look, is_quick=lambda found: found.fs.is_local):
+        if options.unknown or isinstance(result, AcidctlError):
+            yield found, result
+        elif not (found.is_given or result.status.evidence.may_change):
+            events.skipped(found, result.status.evidence)
+        elif found.holds_something or not found.is_given:  # else the walk's coverage reports it
+            yield found, result
+
+
+def _inspected(found: TableLocation, options: InspectOptions, policy: Policy, now: float) -> Inspected:
+    closed: list[AcidctlError] = []
+    damaged: list[AcidctlError] = []
+    if options.partial:
+        found = _as_far_as_listed(found, closed.append)
+    location = resolve(found, reader=True, compactor=True, evidence=True)
+    snapshot = location.for_reader()
+    status = status_of(location, policy, now, "" if found.root else found.hive_name)
+    rows = _row_counts(snapshot, damaged.append) if options.rows else {}
+    return Inspected(status, snapshot, rows, tuple(closed), tuple(damaged))
+
+
+def _as_far_as_listed(found: TableLocation, on_error: Callable[[AcidctlError], None]) -> TableLocation:
+    """Return the location with what can be listed of it: a closed directory appears by its name, with nothing in it.
+
+    Raises:
+        AccessError: the location itself may not be listed.
+        GoneError: the location was dropped meanwhile.
+    """
+    if found.listed is not None and not isinstance(found.listed, AccessError):
+        return found
+    closed: dict[str, AcidctlError] = {}
+    with found.unless_dropped():
+        listing = list_location(found.fs, found.location.path, found.top, closed.__setitem__)
+    if found.listed is not None and not closed:
+        raise found.listed
+    for error in closed.values():
+        on_error(error)
+    return replace(found, listed=listing)
+
+
+def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) -> dict[str, int]:
+    """Return the rows of each entry with data, from the footers of its data files.
+
+    An entry with a text file, which has no footer, or with a damaged file is left out.
+    """
+    from acidctl.rows.foreign.format import footer_rows
+
+    counts: dict[str, int] = {}
+    full, children = is_full_acid(snapshot.listing), snapshot.listing.files_by_child
+    for verdict in snapshot.state.verdicts:
+        files: list[DataFile] = []
+        if verdict.directory:
+            files = data_files_of(verdict.directory, children.get(verdict.name, ()), snapshot.table_type)
+        elif verdict.kind is EntryKind.ORIGINAL:
+            files = original_files(children.get(verdict.name, ()))
+        else:
+            continue
+        rows: list[int | None] = []
+        for file in files:
+            try:
+                rows.append(footer_rows(snapshot, file, full=full))
+            except AcidctlError as error:
+                on_error(error)
+                rows.append(None)
+        if None not in rows:
+            counts[verdict.name] = sum(filter(None, rows))
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The status of all locations at some places.
+
+    Attributes:
+        queue: what waits in a metastore, and what holds it back; None without a metastore.
+        older_than: the retention in seconds.
+    """
+
+    where: tuple[str, ...]
+    status: WarehouseStatus
+    queue: QueueView | None
+    condition: Condition
+    older_than: float
+
+
+def inspect_all(
+    selection: Selection,
+    older_than: float,
+    events: Events,
+    on_record: Callable[[WarehouseStatus, str], int | None] = lambda *_: None,
+) -> Overview:
+    """Look at all locations that are known to be transactional or were named, and ask the metastore what waits there.
+
+    Args:
+        older_than: the retention that a cleaning would have, in seconds.
+        on_record: returns how many locations the last run found at the same places.
+    """
+    whole = WarehouseStatus()
+    options = InspectOptions(older_than=older_than, unknown=False)
+    with events.progress("looking at locations", 0) as bar:
+        for found, result in inspect(selection, options, events, whole.now):
+            if isinstance(result, AcidctlError):
+                whole.failed += 1
+                events.failed(found.shown, result)
+            else:
+                whole.add(result.status)
+                bar.advance()
+    events.looked_through(lambda key: on_record(whole, key))
+    queue = _queue_seen(selection, whole, events)
+    is_trouble = not events.is_whole or bool(queue and queue.is_trouble(older_than))
+    return Overview(selection.places, whole, queue, whole.condition(is_trouble=is_trouble), older_than)
+
+
+def _queue_seen(selection: Selection, whole: WarehouseStatus, events: Events) -> QueueView | None:
+    """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
+    if selection.resolver.warehouse is None:
+        return None
+    from acidctl.hive.queue_view import look_at_queue
+
+    try:
+        names = [name for name in selection.places if is_hive_name(name)]
+        return look_at_queue(selection.resolver.warehouse.metastore, whole.waiting, whole.holds, names)
+    except AcidctlError as error:  # what was found on disk is shown nevertheless
+        events.failed("", error)
+        return None
