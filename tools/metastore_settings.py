@@ -29,7 +29,5 @@ MEANINGS: dict[str, str] = {
     "headers": "headers of every HTTP request: `name=value,name=value`",
     "connect-timeout": "timeout to connect and log in; default 30",
     "timeout": "timeout for each answer; default 300",
-    "capabilities": "client capabilities for a metastore that translates tables; default: no translation",
-    "processor": "client name that goes with the capabilities; default `acidctl@host`",
 }
 """By the names of :data:`acidctl.metastore.settings.NAMES`, which a test compares."""

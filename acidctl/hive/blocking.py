@@ -1,4 +1,4 @@
-"""Transactions (Hive 4) and locks (Hive 3) that hold back cleanings, with the bytes that wait for each.
+"""What holds back cleanings, and which entries of the queue are stuck, in one view of a metastore.
 
 Hive 4 cleans an entry when all transactions that began before its compaction's commit have ended, whatever tables they
 use. Hive 3 cleans an entry when the locks that were on its location when the cleaner first saw it are gone.
@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from acidctl.hive.ready_entries import Waiting
-from acidctl.metastore.activity import KnownTxns, Lock, Txn, key_of, locks_by_txn
-from acidctl.metastore.server import Switches
+from acidctl.hive.stuck import Cause, Stuck, find_stuck
+from acidctl.hive.table_names import is_named
+from acidctl.hive.waiting import OnError, Waiting, find_waiting
+from acidctl.location.warehouse import Warehouse
+from acidctl.metastore.activity import KnownTxns, Lock, Txn, find_locks, find_transactions, key_of, locks_by_txn
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.queue import READY, Compaction, find_compactions
+from acidctl.metastore.server import Switches, find_switches
 
 MOST_HELD = 100
 """Locations that are listed for one blocker."""
@@ -39,14 +44,9 @@ class Blocker:
     holds: tuple[Waiting, ...]
 
     @property
-    def user(self) -> str:
-        """User of the transaction or lock."""
-        return self.txn.user if self.txn else self.locks[0].user
-
-    @property
-    def host(self) -> str:
-        """Host of its client."""
-        return self.txn.host if self.txn else self.locks[0].host
+    def client(self) -> Txn | Lock:
+        """The transaction, else the lock: both have a user, a host and a last heartbeat."""
+        return self.txn or self.locks[0]
 
     @property
     def query(self) -> str:
@@ -60,10 +60,78 @@ class Blocker:
         """When it began, in seconds since the epoch by the server's clock."""
         return self.txn.started if self.txn else self.locks[0].acquired
 
-    @property
-    def last_heartbeat(self) -> float | None:
-        """When its last heartbeat came, in seconds since the epoch by the server's clock."""
-        return self.txn.last_heartbeat if self.txn else self.locks[0].last_heartbeat
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """Blockers of cleanings, and stuck entries of the queue.
+
+    Attributes:
+        known, switches: the server's transactions and configuration that the result is based on.
+        waiting: all locations that wait for cleaning, held back or not.
+    """
+
+    known: KnownTxns
+    switches: Switches
+    blockers: tuple[Blocker, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    stuck: tuple[Stuck, ...] = ()
+
+    def overdue(self, older_than: float) -> list[Blocker]:
+        """Return the blockers older than the retention: cleaning waits for nothing else any more."""
+        return [blocker for blocker in self.blockers if (self.known.age(blocker.started) or 0.0) > older_than]
+
+
+def find_held_back(
+    warehouse: Warehouse, names: Sequence[str], storage: Mapping[str, str], *, sizes: bool, on_error: OnError
+) -> QueueView:
+    """Return what holds back the cleaning of the whole queue, or of some tables.
+
+    Args:
+        names, storage, sizes, on_error: as in :func:`acidctl.hive.waiting.find_waiting`.
+    """
+    metastore = warehouse.metastore
+    switches = find_switches(metastore)
+    ready = [entry for entry in find_compactions(metastore) if entry.state == READY]
+    waiting = find_waiting(warehouse, ready, names, storage, sizes=sizes, on_error=on_error)
+    known, locks = find_transactions(metastore), find_locks(metastore)
+    blockers = tuple(find_blockers(waiting, known, locks, switches))
+    return QueueView(known=known, switches=switches, blockers=blockers, waiting=tuple(waiting))
+
+
+def find_stuck_entries(metastore: Metastore) -> QueueView:
+    """Return the stuck entries of the whole queue."""
+    # Transactions come before the queue: an entry of an ended transaction is then certain.
+    switches, known, entries = find_switches(metastore), find_transactions(metastore), find_compactions(metastore)
+    locks = () if switches.is_hive4 else find_locks(metastore)
+    return QueueView(known=known, switches=switches, stuck=tuple(find_stuck(entries, known, switches, locks)))
+
+
+def find_held_back_or_stuck(
+    metastore: Metastore, waiting: Iterable[Waiting], holds: Callable[[str], bool], names: Sequence[str]
+) -> QueueView:
+    """Return what blocks the cleaning of some locations and what is stuck there, from one list of all transactions.
+
+    Args:
+        holds: tells for ``db.table`` whether its locations are among those that were listed.
+        names: of tables whose entries count even without a location.
+    """
+    switches, known, entries = find_switches(metastore), find_transactions(metastore), find_compactions(metastore)
+    locks = find_locks(metastore)
+
+    def is_meant(entry: Compaction) -> bool:
+        return holds(f"{entry.database}.{entry.table}") or is_named(names, entry.database, entry.table, entry.partition)
+
+    stuck = find_stuck(entries, known, switches, () if switches.is_hive4 else locks)
+    ready = {entry.key: entry for entry in entries if entry.state == READY and is_meant(entry)}
+    held = [replace(location, entry=ready.pop(location.key, None)) for location in waiting]
+    held += map(Waiting.of_entry, ready.values())
+    return QueueView(
+        known=known,
+        switches=switches,
+        blockers=tuple(find_blockers(held, known, locks, switches)),
+        waiting=tuple(held),
+        stuck=tuple(item for item in stuck if item.cause is not Cause.BLOCKED and is_meant(item.entry)),
+    )
 
 
 def find_blockers(
@@ -75,36 +143,40 @@ def find_blockers(
         known: transactions listed after `waiting`.
     """
     if switches.is_hive4 and not switches.by_write_id:
-        blockers = [*_by_order(waiting, known, locks), *_locks_without_txn(waiting, known, locks)]
+        # Clients of locks without a transaction may read what will go, where no queue entry says what was replaced.
+        not_queued = [location for location in waiting if location.entry is None]
+        without_txn = [lock for lock in locks if not lock.txn]
+        blockers = [*_by_order(waiting, known, locks), *_by_lock(not_queued, known, without_txn, whole_table=False)]
     else:
         blockers = list(_by_lock(waiting, known, locks, whole_table=switches.by_write_id))
-    return sorted(blockers, key=_weight)
+
+    def weight(blocker: Blocker) -> tuple[int, int, float, int]:
+        return -(blocker.bytes or 0), -blocker.count, blocker.started or 0.0, blocker.client.id
+
+    return sorted(blockers, key=weight)
 
 
-def _weight(blocker: Blocker) -> tuple[int, int, float, int]:
-    number = blocker.txn.id if blocker.txn else blocker.locks[0].id
-    return -(blocker.bytes or 0), -blocker.count, blocker.started or 0.0, number
-
-
-def _by_order(waiting: Sequence[Waiting], known: KnownTxns, locks: Sequence[Lock]) -> Iterable[Blocker]:
+def _by_order(waiting: Sequence[Waiting], known: KnownTxns, locks: Sequence[Lock]) -> Iterator[Blocker]:
     """Yield the blockers of Hive 4: each location waits for all open transactions below a bound.
 
     The locations are sorted by this bound, so that a transaction holds back the end of the list. This stays fast with
     ten thousand transactions.
     """
     txns = known.open
-    ids = [txn.id for txn in txns]
     bound_of = _bounds(txns)
     bounds = [(bound, location) for location in waiting if (bound := bound_of(location))]
     bounds.sort(key=lambda pair: pair[0])
-    keys = [bound for bound, _ in bounds]
-    ordered = [location for _, location in bounds]
-    blocking = txns[: bisect_left(ids, keys[-1])] if keys else ()
-    starts = [bisect_right(keys, txn.id) for txn in blocking]
-    largest, sums = _largest_from(ordered, starts), _sums(ordered)
-    by_txn = locks_by_txn(locks)
-    for txn, start in zip(blocking, starts, strict=True):
-        yield Blocker(txn, by_txn.get(txn.id, ()), len(ordered) - start, sums[start], largest[start])
+    keys, ordered = [bound for bound, _ in bounds], [location for _, location in bounds]
+    blocking = txns[: bisect_left(txns, keys[-1], key=lambda txn: txn.id)] if keys else ()
+    by_txn, end = locks_by_txn(locks), len(ordered)
+    total: int | None = None
+    holds: tuple[Waiting, ...] = ()
+    for txn in reversed(blocking):
+        start = bisect_right(keys, txn.id)
+        if start < end:
+            total, holds = _amount(total, ordered[start:end]), _largest([*holds, *ordered[start:end]])
+            end = start
+        yield Blocker(txn, by_txn.get(txn.id, ()), len(ordered) - start, total, holds)
 
 
 def _bounds(txns: Sequence[Txn]) -> Callable[[Waiting], int]:
@@ -123,69 +195,41 @@ def _bounds(txns: Sequence[Txn]) -> Callable[[Waiting], int]:
     return bound
 
 
-def _sums(waiting: Iterable[Waiting]) -> list[int | None]:
-    """Return, for each index, the bytes from there to the end; None if none of them are known."""
-    sums: list[int | None] = [None]
-    for location in reversed(list(waiting)):
-        last = sums[-1]
-        sums.append(last if location.bytes is None else (last or 0) + location.bytes)
-    return sums[::-1]
+def _amount(total: int | None, waiting: Iterable[Waiting]) -> int | None:
+    """Return the sum of a number of bytes and those of some locations; None if none of them are known."""
+    sizes = [size for size in (total, *(location.bytes for location in waiting)) if size is not None]
+    return sum(sizes) if sizes else None
 
 
-def _largest_from(waiting: Sequence[Waiting], starts: Iterable[int]) -> dict[int, tuple[Waiting, ...]]:
-    """Return, for each start, the largest locations from there to the end."""
-    by_start: dict[int, tuple[Waiting, ...]] = {}
-    largest: tuple[Waiting, ...] = ()
-    end = len(waiting)
-    for start in sorted(set(starts), reverse=True):
-        largest = _largest_first([*largest, *waiting[start:end]])
-        by_start[start], end = largest, start
-    return by_start
-
-
-def _largest_first(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
+def _largest(waiting: Iterable[Waiting]) -> tuple[Waiting, ...]:
     return tuple(sorted(waiting, key=lambda location: (-(location.bytes or 0), location.name))[:MOST_HELD])
 
 
 def _by_lock(
     waiting: Sequence[Waiting], known: KnownTxns, locks: Sequence[Lock], *, whole_table: bool
-) -> Iterable[Blocker]:
-    """Return the owners of the locks on the waiting locations (Hive 3), or on any part of their tables.
+) -> Iterator[Blocker]:
+    """Yield the owners of the locks on the waiting locations (Hive 3), or on any part of their tables.
 
     Args:
         whole_table: count the locks on all partitions of a table.
     """
-    locks_on: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
-    for lock in locks:
-        if not lock.is_waiting:
-            locks_on[key_of(lock.database, lock.table, "" if whole_table else lock.partition)].append(lock)
-    held: defaultdict[tuple[int, int], dict[str, Waiting]] = defaultdict(dict)
-    for location in waiting:
-        key = key_of(location.database, location.table, "" if whole_table else location.partition)
-        for lock in locks_on.get(key, ()):
-            held[_owner(lock)][location.name] = location
-    return _blockers_of(held, known, locks)
 
+    def key(locked: Lock | Waiting) -> tuple[str, str, str]:
+        return key_of(locked.database, locked.table, "" if whole_table else locked.partition)
 
-def _locks_without_txn(waiting: Sequence[Waiting], known: KnownTxns, locks: Sequence[Lock]) -> Iterable[Blocker]:
-    """Return locks without a transaction on locations without a queue entry: their clients may read what will go."""
-    not_queued = [location for location in waiting if location.entry is None]
-    without_txn = [lock for lock in locks if not lock.txn]
-    return _by_lock(not_queued, known, without_txn, whole_table=False) if not_queued and without_txn else ()
-
-
-def _owner(lock: Lock) -> tuple[int, int]:
-    return (lock.txn, 0) if lock.txn else (0, lock.id)
-
-
-def _blockers_of(
-    held: Mapping[tuple[int, int], Mapping[str, Waiting]], known: KnownTxns, locks: Sequence[Lock]
-) -> Iterable[Blocker]:
     txns = {txn.id: txn for txn in known.txns}
+    locks_on: defaultdict[tuple[str, str, str], set[tuple[int, int]]] = defaultdict(set)
     parts: defaultdict[tuple[int, int], list[Lock]] = defaultdict(list)
     for lock in locks:
-        parts[_owner(lock)].append(lock)
+        owner = (lock.txn, 0) if lock.txn else (0, lock.id)
+        parts[owner].append(lock)
+        if not lock.is_waiting:
+            locks_on[key(lock)].add(owner)
+    held: defaultdict[tuple[int, int], dict[str, Waiting]] = defaultdict(dict)
+    for location in waiting:
+        for owner in locks_on.get(key(location), ()):
+            held[owner][location.name] = location
     for owner, by_name in held.items():
-        waiting = list(by_name.values())
-        total = _sums(waiting)[0]
-        yield Blocker(txns.get(owner[0]), tuple(parts[owner]), len(waiting), total, _largest_first(waiting))
+        locations = by_name.values()
+        total, holds = _amount(None, locations), _largest(locations)
+        yield Blocker(txns.get(owner[0]), tuple(parts[owner]), len(locations), total, holds)

@@ -17,7 +17,7 @@ from acidctl.location.change.work_log import Fact, LogEntry, log_done, of_night
 from acidctl.location.table_location import TableLocation
 
 if TYPE_CHECKING:
-    from acidctl.hive.queue_lease import MetastoreSession, QueueEntryLease
+    from acidctl.hive.queue_lease import QueueEntryLease
 
 AT_ONCE = 50
 """Locations whose transactions are open at the same time."""
@@ -66,9 +66,6 @@ def compact_locations(
 
     Args:
         engine, on_task: as in :func:`acidctl.compaction.request.carry_out`.
-
-    Yields:
-        One outcome or answer for each location.
     """
     under_hive = [(found, plan) for found, plan in planned if is_under_hive(found, request)]
     others = [plan for found, plan in planned if not is_under_hive(found, request)]
@@ -78,31 +75,26 @@ def compact_locations(
     if not under_hive:
         return
     # These import thrift, which is optional without a metastore.
-    from acidctl.hive.queue_lease import MetastoreSession  # noqa: PLC0415
+    from acidctl.hive.queue_lease import QueueEntryLease  # noqa: PLC0415
     from acidctl.metastore.client import batches  # noqa: PLC0415
-    from acidctl.metastore.txn.locked_transaction import Heartbeats  # noqa: PLC0415
+    from acidctl.metastore.txn.transaction import Heartbeats  # noqa: PLC0415
 
-    warehouse = under_hive[0][0].resolver.require_warehouse("")
-    heartbeats = Heartbeats(warehouse.metastore)
-    try:
-        session = MetastoreSession(warehouse.metastore, heartbeats)
+    metastore = under_hive[0][0].resolver.require_warehouse("").metastore
+    with closing(Heartbeats(metastore)) as heartbeats:
+        take = partial(QueueEntryLease.take, metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
         # Writers wait for the lock of a rebalance, so it is held for one location at a time.
         for batch in batches(under_hive, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
-            with closing(_under_lease(session, batch, request, carry)) as answers:
+            with closing(_under_lease(take, batch, request, carry)) as answers:
                 yield from answers
-    finally:
-        heartbeats.close()
 
 
 def _under_lease(
-    session: MetastoreSession,
+    take: Callable[[TableLocation, CompactionRequest], QueueEntryLease],
     planned: Sequence[tuple[TableLocation, Planned]],
     request: CompactionRequest,
     carry: Callable[..., Generator[Compacted, None, None]],
 ) -> Generator[Compacted | NoWork | PlanRefused, None, None]:
-    from acidctl.hive.queue_lease import QueueEntryLease  # noqa: PLC0415
-
     leases: dict[str, QueueEntryLease] = {}
     ready: list[Planned] = []
 
@@ -111,19 +103,13 @@ def _under_lease(
 
     try:
         for found, first in planned:
-            lease: QueueEntryLease | None = None
             try:
                 decided = replace(request, mode=Mode(first.plan.asked))
-                lease = QueueEntryLease.take(session, found, decided)
-                leases[found.shown] = lease  # so that it is ended with the others on an error
-                answer = lease.plan(decided)
-                if isinstance(answer, NoWork):
-                    lease.nothing(answer)
-                elif isinstance(answer, PlanRefused):
-                    lease.give_up(answer.error)
+                leases[found.shown] = take(found, decided)  # so that it is ended with the others on an error
+                answer = leases[found.shown].plan(decided)
             except AcidctlError as error:
-                if lease:
-                    lease.give_up(error)
+                if found.shown in leases:
+                    leases[found.shown].give_up(error)
                 answer = PlanRefused(location=first.location, error=error, snapshot=first.snapshot)
             if isinstance(answer, Planned):
                 leases[answer.plan.staging] = leases.pop(found.shown)

@@ -13,7 +13,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, State, Verdict
 from acidctl.acid.writeids import ListReader, Range, ValidWriteIds
 from acidctl.metastore.activity import KnownTxns, TxnStatus
-from acidctl.metastore.queue.compactions import Compaction
+from acidctl.metastore.queue import COMPACTIONS, Compaction
 
 OPEN_TXN_GAP = 10.0
 """Seconds for which a new transaction may already have its id, but not be listed yet: the server itself waits 1."""
@@ -27,16 +27,10 @@ AFTER_A_FAILURE = 60.0
 REBALANCE = "rebalance"
 """Kind of entries for which Hive 4.0 never returns the time of the commit."""
 
-_CLEANED_KINDS = ("major", "minor", REBALANCE)
-
 
 def why_left(entry: Compaction, now: float) -> Reason | None:
-    """Return why an entry is left to Hive, whatever its location holds; None if it is not.
-
-    Args:
-        now: seconds since the epoch by the server's clock.
-    """
-    if entry.kind not in _CLEANED_KINDS:
+    """Return why an entry is left to Hive, whatever its location holds; None if it is not."""
+    if entry.kind not in COMPACTIONS:
         return reason(Code.LEFT_TO_HIVE, kind=entry.kind)
     if entry.highest_write_id <= 0:
         return reason(Code.LEFT_TO_HIVE)  # the metastore would forget what it knows of the whole location

@@ -1,23 +1,29 @@
-"""Names of tables under `acidctl hive`: ``db.table``, with or without ``hive:``, and patterns of them."""
+"""Names of tables under `acidctl hive`, ``db.table`` with or without ``hive:``, and the locations that they mean."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
-from acidctl.base.errors import AcidctlError
+from acidctl.acid.names import partition_name
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.location.arguments import HIVE, HiveName, at_its_line, is_hive_name, partition_values
+from acidctl.location.find import find_named
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore.queue.compactions import Wish
+from acidctl.metastore.activity import key_of, spelled_alike
+from acidctl.metastore.interface import QueueEntry
+from acidctl.metastore.queue import Compaction, Wish
 from acidctl.metastore.tables import HiveTable, is_excluded, partition_names
+
+_PATTERN = re.compile(r"[*?\[]")
 
 
 def as_hive_names(names: Sequence[str]) -> list[str]:
-    """Return names of tables with the prefix ``hive:``.
-
-    Raises:
-        UsageProblem: a name is not that of a table.
-    """
+    """Return names of tables with the prefix ``hive:``."""
     prefixed = [name if is_hive_name(name) else HIVE + name for name in names]
     for name in prefixed:
         HiveName.parse(name)
@@ -37,6 +43,39 @@ def is_named(names: Sequence[str], database: str, table: str, partition: str = "
     )
 
 
+def partition_of(found: TableLocation) -> str:
+    """Return Hive's name of a location's partition; empty for a whole table."""
+    return "/".join(partition_name(key, value) for key, value in found.location.partition)
+
+
+def names_of(found: TableLocation) -> tuple[str, str, str]:
+    """Return database, table and partition of a location."""
+    database, _, table = found.location.table.partition(".")
+    return database, table, partition_of(found)
+
+
+def location_key(found: TableLocation) -> tuple[str, str, str]:
+    """Return a key that is equal for two spellings of a location's table and partition."""
+    return key_of(*names_of(found))
+
+
+def location_of(
+    entry: QueueEntry | Compaction, storage: Mapping[str, str], resolver: SnapshotResolver
+) -> TableLocation:
+    """Return the location of an entry of the queue, before any list is read.
+
+    Raises:
+        NotFoundError: the table or partition is gone, or the name does not mean one location.
+    """
+    if _PATTERN.search(entry.database + entry.table):
+        raise NotFoundError(f"{entry.name} is not one location", "it is not the name of a table", "")
+    locations = list(islice(find_named(f"{HIVE}{entry.name}", storage, resolver), 2))
+    if len(locations) == 1 and spelled_alike(partition_of(locations[0])) == spelled_alike(entry.partition or ""):
+        return locations[0]
+    why = "the table has partitions, and this is not one of them" if locations else "it has no location"
+    raise NotFoundError(f"{entry.name} is not one location", why, "")
+
+
 def wishes_for(
     warehouse: Warehouse,
     names: Sequence[str],
@@ -51,9 +90,8 @@ def wishes_for(
 
     Raises:
         NotFoundError: a named table or partition does not exist.
-        UsageProblem: a named table is not transactional.
     """
-    seen: set[str] = set()
+    wishes: dict[str, Wish] = {}
     for text in names:
         try:
             name = HiveName.parse(text if is_hive_name(text) else HIVE + text)
@@ -61,13 +99,12 @@ def wishes_for(
         except AcidctlError as error:
             raise at_its_line(error, text) from error
         for table in tables:
+            if table.sort_columns:
+                on_sorted(table)
             parts = [""]
             if table.partition_keys or name.partition:
                 parts = partition_names(warehouse.metastore, table, name.partition)
-            if table.sort_columns:
-                on_sorted(table)
             for part in parts:
                 wish = replace(template, database=table.database, table=table.name, partition=part)
-                if wish.name not in seen:
-                    seen.add(wish.name)
-                    yield wish
+                wishes.setdefault(wish.name, wish)
+    yield from wishes.values()

@@ -25,7 +25,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, UnknownMethod
-from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
+from acidctl.metastore.queue import INITIATED, READY, WAITING_STATES
 from acidctl.metastore.tables import HivePartition, HiveTable, find_partitions
 from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
 

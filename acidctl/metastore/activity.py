@@ -23,10 +23,7 @@ class TxnStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
-_STATES: Mapping[int, TxnStatus] = {
-    interface.TxnState.OPEN: TxnStatus.OPEN,
-    interface.TxnState.ABORTED: TxnStatus.ABORTED,
-}
+_STATES = {int(interface.TxnState.OPEN): TxnStatus.OPEN, int(interface.TxnState.ABORTED): TxnStatus.ABORTED}
 _SPECIAL = (
     interface.TxnType.READ_ONLY,
     interface.TxnType.COMPACTION,
@@ -104,8 +101,6 @@ class KnownTxns:
     """All transactions that a metastore listed at one moment.
 
     Attributes:
-        high_watermark: the largest id given so far.
-        txns: sorted by id.
         now: estimate of the server's time: ours, or its newest heartbeat if that is later.
     """
 

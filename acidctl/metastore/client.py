@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
@@ -18,7 +19,7 @@ from acidctl.base.errors import AcidctlError, importing
 from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
-from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
+from acidctl.metastore.errors import LostTransaction, MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, address_of
 from acidctl.metastore.wire import Method
 
@@ -65,7 +66,6 @@ class Metastore:
     """A client that connects at its first call. Threads may share it; their calls run one after another.
 
     Args:
-        connect: opens a connection.
         rounds: how often every server is tried.
 
     Attributes:
@@ -91,12 +91,7 @@ class Metastore:
         return self._connection.address.url if self._connection else self.settings.shown
 
     def connection(self) -> Connection:
-        """Return the open connection, else a new one.
-
-        Raises:
-            Unreachable: no server answers.
-            AcidctlError: a server answers, and refuses the login.
-        """
+        """Return the open connection, else a new one."""
         with self._lock:
             return self._connection or self._open()
 
@@ -122,7 +117,9 @@ class Metastore:
                 except (Unreachable, Unreadable) as error:
                     self._connection = None
                     if not method.repeatable:
-                        raise _may_be_done(error) from error
+                        done = "it may have been done nevertheless: look before you ask for it again"
+                        hint = "; ".join(filter(None, (done, error.hint)))
+                        raise type(error)(error.what, error.why, hint) from error
                     is_last = attempt == self._rounds - 1 or ends.is_over
                     if not isinstance(error, Unreachable) or isinstance(error, NoAnswer) or is_last:
                         raise
@@ -131,13 +128,31 @@ class Metastore:
                     raise
             raise AssertionError("the last attempt returns or raises")
 
-    def another(self, settings: MetastoreSettings | None = None, rounds: int | None = None) -> Metastore:
+    def insist(self, method: Method, *arguments: Any) -> Any:
+        """Call a method, and call it once more if it fails: the connection may just be lost, and a second call is safe.
+
+        Raises:
+            LostTransaction: the transaction or the lock has ended.
+            AcidctlError: as for :meth:`call`.
+        """
+        try:
+            return self.call(method, *arguments)
+        except LostTransaction:
+            raise
+        except AcidctlError:
+            return self.call(method, *arguments)
+
+    def another(self, patience: float = math.inf, rounds: int | None = None) -> Metastore:
         """Return a client for the same servers with its own connection, whose calls do not wait for this client's.
 
         Args:
-            settings, rounds: as in the constructor; default: those of this client.
+            patience: seconds that a call, or a connection, may take at most, if the settings allow more.
+            rounds: as in the constructor; default: that of this client.
         """
-        other = Metastore(settings or self.settings, self._connect, rounds or self._rounds)
+        settings = self.settings
+        most, to_connect = min(settings.timeout, patience), min(settings.connect_timeout, patience)
+        settings = replace(settings, timeout=most, connect_timeout=to_connect)
+        other = Metastore(settings, self._connect, rounds or self._rounds)
         other.until = self.until
         if "features" in self.__dict__:
             other.__dict__["features"] = self.features  # saves calls
@@ -169,16 +184,18 @@ class Metastore:
 
         A server that accepts a connection and does not answer is tried once: a second try would take as long.
         """
+        settings, last = self.settings, None
         silent: set[str] = set()
-        last: Unreachable | None = None
         for attempt in range(self._rounds):
             if attempt:
                 time.sleep(_PAUSE * random.uniform(0.5, 1.5))
-            for address in self._in_order(silent):
+            addresses = [address for address in server_addresses(settings) if address.url not in silent]
+            for address in addresses if settings.in_order else random.sample(addresses, len(addresses)):
                 try:
-                    patience = self._most(self.settings.connect_timeout)
-                    connection = self._connect(replace(self.settings, connect_timeout=patience), address)
-                    self._introduce(connection)
+                    patience = self._most(settings.connect_timeout)
+                    connection = self._connect(replace(settings, connect_timeout=patience), address)
+                    if settings.login is Login.NONE and address.path is None:  # the first call names the user
+                        connection.call(interface.SET_UGI, settings.user_name, ())
                 except Unreachable as error:
                     last = error
                     if isinstance(error, NoAnswer):
@@ -186,27 +203,14 @@ class Metastore:
                 else:
                     self._connection = connection
                     return connection
-            if self.until.is_over or (silent and not self._in_order(silent)):
+            if self.until.is_over or silent.issuperset(address.url for address in addresses):
                 break
         assert last
         raise last
 
-    def _in_order(self, silent: set[str]) -> list[Address]:
-        addresses = [address for address in server_addresses(self.settings) if address.url not in silent]
-        return addresses if self.settings.in_order else random.sample(addresses, len(addresses))
-
-    def _introduce(self, connection: Connection) -> None:
-        # Without a login, the first call names the user.
-        if self.settings.login is Login.NONE and connection.address.path is None:
-            connection.call(interface.SET_UGI, self.settings.user_name, ())
-
     @cached_property
     def features(self) -> Features:
-        """The abilities of the server; cached.
-
-        Raises:
-            MetastoreError: the server cannot be reached, or is not a metastore.
-        """
+        """The abilities of the server; cached."""
         request = interface.ValidWriteIdsRequest((), f"1:{2**63 - 1}::")
         return Features(
             version=str(self.call(interface.GET_VERSION)),
@@ -235,22 +239,13 @@ class Metastore:
             return default
 
 
-def _may_be_done(error: MetastoreError) -> MetastoreError:
-    look = "it may have been done nevertheless: look before you ask for it again"
-    return type(error)(error.what, error.why, "; ".join(filter(None, (look, error.hint))))
-
-
 def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
     """Split items into batches, in their order."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def retry_until(check: Callable[[], object], patience: float | None = None) -> None:
-    """Call `check` until it returns something true, a few times: a server may still carry out a lost request.
-
-    Args:
-        patience: seconds in all; default: :data:`PATIENCE`.
-    """
+    """Call `check` until it returns something true, a few times: a server may still carry out a lost request."""
     for pause in _CHECK_PAUSES:
         time.sleep(pause * (PATIENCE if patience is None else patience))
         if check():
@@ -258,13 +253,7 @@ def retry_until(check: Callable[[], object], patience: float | None = None) -> N
 
 
 def server_addresses(settings: MetastoreSettings) -> tuple[Address, ...]:
-    """Return the servers of the settings, or those that are registered in ZooKeeper now (Hive 4).
-
-    Raises:
-        EnvironmentProblem: the package kazoo is missing.
-        Unreachable: ZooKeeper does not answer.
-        MetastoreError: ZooKeeper lists no metastore.
-    """
+    """Return the servers of the settings, or those that are registered in ZooKeeper now (Hive 4)."""
     if not settings.quorum:
         return settings.addresses
     with importing(f"cannot ask {settings.shown} for metastores", "pip install 'acidctl[zookeeper]'"):
@@ -273,16 +262,16 @@ def server_addresses(settings: MetastoreSettings) -> tuple[Address, ...]:
         from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415 - optional
     logging.getLogger("kazoo").addHandler(logging.NullHandler())  # it logs what it also raises
     client = KazooClient(settings.quorum, timeout=settings.connect_timeout, read_only=True)
-    folder = "/" + settings.namespace.strip("/")
+    folder, addresses = "/" + settings.namespace.strip("/"), []
+    why = "no server has written its address there"
     try:
         client.start(settings.connect_timeout)
-        names = sorted(client.get_children(folder))[:_MOST_SERVERS]
-        texts = []
-        for name in names:
-            with suppress(NoNodeError):  # the server has ended meanwhile
-                texts.append(client.get(f"{folder}/{name}")[0][:_MOST_ADDRESS_BYTES])
-    except NoNodeError as error:
-        raise _no_metastore(settings, f"there is no {folder}") from error
+        for name in sorted(client.get_children(folder))[:_MOST_SERVERS]:
+            with suppress(NoNodeError, AcidctlError):  # the server has ended meanwhile, or has written nonsense
+                text = client.get(f"{folder}/{name}")[0][:_MOST_ADDRESS_BYTES]
+                addresses.append(address_of(text.decode("utf-8", "replace").strip(), settings))
+    except NoNodeError:
+        why = f"there is no {folder}"
     except (KazooTimeoutError, KazooException, OSError) as error:
         raise Unreachable(
             f"{settings.shown} does not answer",
@@ -293,18 +282,7 @@ def server_addresses(settings: MetastoreSettings) -> tuple[Address, ...]:
         with suppress(KazooException, OSError):
             client.stop()
             client.close()
-    addresses = []
-    for text in texts:
-        with suppress(AcidctlError):
-            addresses.append(address_of(text.decode("utf-8", "replace").strip(), settings))
     if not addresses:
-        raise _no_metastore(settings, "no server has written its address there")
+        hint = "check the setting zookeeper-namespace, and that a metastore runs"
+        raise MetastoreError(f"{settings.shown} knows no metastore", printable(why), hint)
     return tuple(addresses)
-
-
-def _no_metastore(settings: MetastoreSettings, why: str) -> MetastoreError:
-    return MetastoreError(
-        f"{settings.shown} knows no metastore",
-        printable(why),
-        "check the setting zookeeper-namespace, and that a metastore runs",
-    )

@@ -25,15 +25,9 @@ from acidctl.metastore.transport.transports import transport_of
 from acidctl.metastore.wire import Method, Reply
 
 _UNREADABLE = (
-    TProtocolException,
-    TypeError,
-    ValueError,
-    LookupError,
-    ArithmeticError,
-    AssertionError,
-    RecursionError,
+    TProtocolException, TypeError, ValueError, LookupError, ArithmeticError, AssertionError, RecursionError,
     struct.error,
-)
+)  # fmt: skip
 """Errors that Thrift's library raises for malformed bytes: it does not check all of its input."""
 
 _MOST_NUMBER = 2**31 - 1
@@ -43,21 +37,20 @@ _MOST_ITEMS = 10_000_000
 """Items of one list: memory is allocated before they are read."""
 
 
-class _LooseBinary(TBinaryProtocol):  # type: ignore[misc]
-    """Protocol that reads a set as a list: Hive 2.3 sends one where Hive 3 sends the other, in the same bytes."""
+class _Loose:
+    """Reads a set as a list: Hive 2.3 sends one where Hive 3 sends the other, in the same bytes."""
 
     def readFieldBegin(self) -> tuple[Any, int, int]:  # noqa: N802 - Thrift's name
-        return _as_list(super().readFieldBegin())
+        name, code, number = super().readFieldBegin()  # type: ignore[misc]
+        return name, TType.LIST if code == TType.SET else code, number
 
 
-class _LooseCompact(TCompactProtocol):  # type: ignore[misc]
-    def readFieldBegin(self) -> tuple[Any, int, int]:  # noqa: N802 - Thrift's name
-        return _as_list(super().readFieldBegin())
+class _LooseBinary(_Loose, TBinaryProtocol):  # type: ignore[misc]
+    pass
 
 
-def _as_list(field: tuple[Any, int, int]) -> tuple[Any, int, int]:
-    name, code, number = field
-    return name, TType.LIST if code == TType.SET else code, number
+class _LooseCompact(_Loose, TCompactProtocol):  # type: ignore[misc]
+    pass
 
 
 class Connection:
@@ -108,7 +101,6 @@ class Connection:
         Raises:
             Unreachable: the connection was lost, and is closed.
             Unreadable: the answer is malformed; the connection is closed.
-            UnknownMethod: this server does not have the method.
             AcidctlError: the server refused, by one of its exceptions.
         """
         settings = self._settings
@@ -188,7 +180,8 @@ class Connection:
             raise out_of_memory(f"what the metastore {server} answers to {doing}") from error
         except (TTransportException, OSError, EOFError) as error:
             self.close()
-            cause = _cause(error)
+            inner = getattr(error, "inner", None) or error.__cause__ or error.__context__
+            cause = inner if isinstance(inner, OSError) else error  # Thrift wraps errors of sockets and of TLS
             if isinstance(cause, ssl.SSLCertVerificationError):
                 raise not_trusted(server, cause, self._settings.tls) from error
             raise _unreachable(server, doing, cause) from error
@@ -202,12 +195,6 @@ class Connection:
         except BaseException:
             self.close()  # an answer may still be on the way
             raise
-
-
-def _cause(error: BaseException) -> BaseException:
-    """Unwrap an error of a socket or of TLS from Thrift's."""
-    inner = getattr(error, "inner", None) or error.__cause__ or error.__context__
-    return inner if isinstance(inner, OSError) else error
 
 
 def _unreachable(server: str, doing: str, cause: BaseException) -> Unreachable:

@@ -40,7 +40,6 @@ def refusal_of(kind: str, message: str, doing: str, server: str) -> AcidctlError
 
     Args:
         kind: its name in Hive's interface.
-        doing: the method that was called.
     """
     what = f"the metastore {server} refused {doing}"
     why = f"{message or 'it says no more'} ({kind})"

@@ -11,8 +11,8 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, Txn, find_locks, find_transactions, locks_by_txn, open_txns_info
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError
-from acidctl.metastore.server import Switches, each_server
-from acidctl.metastore.txn.own_transaction import OwnTransaction
+from acidctl.metastore.server import Switches, look_at_servers
+from acidctl.metastore.txn.transaction import OwnTransaction
 from acidctl.wording import duration
 
 _ABORT_TIMEOUT = 50004
@@ -31,8 +31,6 @@ class Dead:
     Attributes:
         txns, locks: those to end; only locks without a transaction.
         kept: transactions as old as these that belong, or may belong, to Hive's replication: only it may end them.
-        by_txn: the locks of the transactions.
-        now: the server's time.
     """
 
     txns: tuple[Txn, ...]
@@ -90,26 +88,22 @@ def refuse_where_it_is_done(metastore: Metastore, on_silent: Callable[[str], Non
 
     Raises:
         RefusedError: a server runs its own housekeeping.
-        MetastoreError: ZooKeeper, which lists the servers, does not answer.
     """
-    for address, switches in each_server(metastore):
-        if not isinstance(switches, Switches):
-            on_silent(address.url)
+    for facts in look_at_servers(metastore):
+        url, switches = facts.address.url, facts.switches
+        if not switches:
+            on_silent(url)
         elif switches.keeps_house:
             switch = "metastore.housekeeping.threads.on" if switches.is_hive4 else "hive.compactor.initiator.on"
             raise RefusedError(
-                f"the metastore {address.url} keeps house itself",
+                f"the metastore {url} keeps house itself",
                 f"{switch} is true there, or AcidHouseKeeperService is one of its tasks",
                 "wait for it; where it does not do so, see its log, or give --force",
             )
 
 
 def find_dead(metastore: Metastore, older_than: float, now: float | None = None) -> Dead:
-    """Return transactions and locks without a heartbeat for `older_than` seconds.
-
-    Args:
-        now: time of the server's clock; default: read it.
-    """
+    """Return transactions and locks without a heartbeat for `older_than` seconds."""
     now = server_time(metastore) if now is None else now
     known, locks = find_transactions(metastore), find_locks(metastore)
     by_txn = locks_by_txn(locks)
@@ -155,11 +149,7 @@ def is_replication_target(metastore: Metastore, database: str) -> bool:
 
 
 def end_dead(metastore: Metastore, dead: Dead, older_than: float) -> Dead:
-    """End those of `dead` that are still dead, and return them.
-
-    Raises:
-        UsageProblem: `older_than` is not positive.
-    """
+    """End those of `dead` that are still dead, and return them."""
     if older_than <= 0:
         raise UsageProblem("what is alive would be ended", "no time was given that it may be silent", "")
     again = find_dead(metastore, older_than)

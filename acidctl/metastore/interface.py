@@ -22,73 +22,27 @@ from acidctl.metastore.wire import (
     method,
     set_of,
     struct,
+    struct_of,
 )
 
+TxnType = IntEnum(
+    "TxnType",
+    "DEFAULT REPL_CREATED READ_ONLY COMPACTION MATER_VIEW_REBUILD SOFT_DELETE REBALANCE_COMPACTION",
+    start=0,
+)
+"""Types of transactions; before Hive 4 all are DEFAULT."""
 
-class TxnType(IntEnum):
-    """Types of transactions; before Hive 4 all are DEFAULT."""
+TxnState = IntEnum("TxnState", "COMMITTED ABORTED OPEN")
+LockType = IntEnum("LockType", "SHARED_READ SHARED_WRITE EXCLUSIVE EXCL_WRITE")
+"""Types of locks, which decide what other clients may do."""
 
-    DEFAULT = 0
-    REPL_CREATED = 1
-    READ_ONLY = 2
-    COMPACTION = 3
-    MATER_VIEW_REBUILD = 4
-    SOFT_DELETE = 5
-    REBALANCE_COMPACTION = 6
+LockLevel = IntEnum("LockLevel", "DB TABLE PARTITION")
+LockState = IntEnum("LockState", "ACQUIRED WAITING ABORT NOT_ACQUIRED")
+Operation = IntEnum("Operation", "SELECT INSERT UPDATE DELETE")
+"""Operations that need a lock."""
 
-
-class TxnState(IntEnum):
-    """States of a transaction."""
-
-    COMMITTED = 1
-    ABORTED = 2
-    OPEN = 3
-
-
-class LockType(IntEnum):
-    """Types of locks, which decide what other clients may do."""
-
-    SHARED_READ = 1
-    SHARED_WRITE = 2
-    EXCLUSIVE = 3
-    EXCL_WRITE = 4
-
-
-class LockLevel(IntEnum):
-    """Levels of locked objects."""
-
-    DB = 1
-    TABLE = 2
-    PARTITION = 3
-
-
-class LockState(IntEnum):
-    """States of a lock."""
-
-    ACQUIRED = 1
-    WAITING = 2
-    ABORT = 3
-    NOT_ACQUIRED = 4
-
-
-class Operation(IntEnum):
-    """Operations that need a lock."""
-
-    SELECT = 1
-    INSERT = 2
-    UPDATE = 3
-    DELETE = 4
-
-
-class CompactionType(IntEnum):
-    """Types of entries in the compaction queue."""
-
-    MINOR = 1
-    MAJOR = 2
-    REBALANCE = 3
-    ABORT_TXN_CLEANUP = 4
-    SMART_OPTIMIZE = 5
-
+CompactionType = IntEnum("CompactionType", "MINOR MAJOR REBALANCE ABORT_TXN_CLEANUP SMART_OPTIMIZE")
+"""Types of entries in the queue of compactions."""
 
 INSERT_ONLY_TABLES = 2
 """The client capability without which Hive 3 and 4 hide insert-only tables."""
@@ -177,45 +131,24 @@ class Database(Struct):
     managed_location: str | None = field(10, STRING)
 
 
-@struct
-class TableMeta(Struct):
-    database: str = field(1, STRING, "")
-    name: str = field(2, STRING, "")
-    table_type: str = field(3, STRING, "")
-
-
-@struct
-class ClientCapabilities(Struct):
-    values: tuple[int, ...] = field(1, list_of(I32), (INSERT_ONLY_TABLES,))
-
-
-@struct
-class GetTableRequest(Struct):
-    database: str = field(1, STRING, "")
-    name: str = field(2, STRING, "")
-    capabilities: ClientCapabilities = field(3, ClientCapabilities, ClientCapabilities())
-    processor_capabilities: tuple[str, ...] | None = field(8, list_of(STRING))
-    processor: str | None = field(9, STRING)
-
-
-@struct
-class GetTableResult(Struct):
-    table: Table | None = field(1, Table)
-
-
-@struct
-class GetTablesRequest(Struct):
-    database: str = field(1, STRING, "")
-    names: tuple[str, ...] = field(2, list_of(STRING), ())
-    capabilities: ClientCapabilities = field(3, ClientCapabilities, ClientCapabilities())
-    processor_capabilities: tuple[str, ...] | None = field(5, list_of(STRING))
-    processor: str | None = field(6, STRING)
-
-
-@struct
-class GetTablesResult(Struct):
-    tables: tuple[Table, ...] = field(1, list_of(Table), ())
-
+TableMeta = struct_of(
+    "TableMeta", database=field(1, STRING, ""), name=field(2, STRING, ""), table_type=field(3, STRING, "")
+)
+ClientCapabilities = struct_of("ClientCapabilities", values=field(1, list_of(I32), (INSERT_ONLY_TABLES,)))
+GetTableRequest = struct_of(
+    "GetTableRequest",
+    database=field(1, STRING, ""),
+    name=field(2, STRING, ""),
+    capabilities=field(3, ClientCapabilities, ClientCapabilities()),
+)
+GetTableResult = struct_of("GetTableResult", table=field(1, Table))
+GetTablesRequest = struct_of(
+    "GetTablesRequest",
+    database=field(1, STRING, ""),
+    names=field(2, list_of(STRING), ()),
+    capabilities=field(3, ClientCapabilities, ClientCapabilities()),
+)
+GetTablesResult = struct_of("GetTablesResult", tables=field(1, list_of(Table), ()))
 
 GET_ALL_DATABASES = method("get_all_databases", (), list_of(STRING), "MetaException")
 GET_DATABASE = method("get_database", (STRING,), Database, "NoSuchObjectException MetaException")
@@ -260,40 +193,19 @@ GET_PARTITIONS_WITH_FILES = method(
 # --- transactions ---------------------------------------------------------------------------------------------------
 
 
-@struct
-class OpenTxnRequest(Struct):
-    count: int = field(1, I32, 1)
-    user: str = field(2, STRING, "")
-    host: str = field(3, STRING, "")
-    agent: str = field(4, STRING, "acidctl")
-    txn_type: int | None = field(7, I32)
-
-
-@struct
-class OpenTxnsResponse(Struct):
-    txn_ids: tuple[int, ...] = field(1, list_of(I64), ())
-
-
-@struct
-class AbortTxnRequest(Struct):
-    txn: int = field(1, I64, 0)
-    error_code: int | None = field(4, I64)
-
-
-@struct
-class AbortTxnsRequest(Struct):
-    txns: tuple[int, ...] = field(1, list_of(I64), ())
-    error_code: int | None = field(2, I64)
-
-
-@struct
-class CommitTxnRequest(Struct):
-    txn: int = field(1, I64, 0)
-
-
-@struct
-class GetOpenTxnsRequest(Struct):
-    excluded_types: tuple[int, ...] = field(1, list_of(I32), ())
+OpenTxnRequest = struct_of(
+    "OpenTxnRequest",
+    count=field(1, I32, 1),
+    user=field(2, STRING, ""),
+    host=field(3, STRING, ""),
+    agent=field(4, STRING, "acidctl"),
+    txn_type=field(7, I32),
+)
+OpenTxnsResponse = struct_of("OpenTxnsResponse", txn_ids=field(1, list_of(I64), ()))
+AbortTxnRequest = struct_of("AbortTxnRequest", txn=field(1, I64, 0), error_code=field(4, I64))
+AbortTxnsRequest = struct_of("AbortTxnsRequest", txns=field(1, list_of(I64), ()), error_code=field(2, I64))
+CommitTxnRequest = struct_of("CommitTxnRequest", txn=field(1, I64, 0))
+GetOpenTxnsRequest = struct_of("GetOpenTxnsRequest", excluded_types=field(1, list_of(I32), ()))
 
 
 @struct
@@ -322,21 +234,9 @@ class OpenTxnsInfo(Struct):
     txns: tuple[TxnInfo, ...] = field(2, list_of(TxnInfo), ())
 
 
-@struct
-class ValidWriteIdsRequest(Struct):
-    tables: tuple[str, ...] = field(1, list_of(STRING), ())
-    txns: str | None = field(2, STRING)
-
-
-@struct
-class MaxAllocatedRequest(Struct):
-    database: str = field(1, STRING, "")
-    table: str = field(2, STRING, "")
-
-
-@struct
-class MaxAllocated(Struct):
-    write_id: int = field(1, I64, 0)
+ValidWriteIdsRequest = struct_of("ValidWriteIdsRequest", tables=field(1, list_of(STRING), ()), txns=field(2, STRING))
+MaxAllocatedRequest = struct_of("MaxAllocatedRequest", database=field(1, STRING, ""), table=field(2, STRING, ""))
+MaxAllocated = struct_of("MaxAllocated", write_id=field(1, I64, 0))
 
 
 @struct
@@ -348,28 +248,12 @@ class TableWriteIds(Struct):
     aborted_bits: bytes = field(5, BINARY, b"")
 
 
-@struct
-class ValidWriteIdsResponse(Struct):
-    tables: tuple[TableWriteIds, ...] = field(1, list_of(TableWriteIds), ())
-
-
-@struct
-class HeartbeatRequest(Struct):
-    lock: int | None = field(1, I64)
-    txn: int | None = field(2, I64)
-
-
-@struct
-class HeartbeatTxnRangeRequest(Struct):
-    first: int = field(1, I64, 0)
-    last: int = field(2, I64, 0)
-
-
-@struct
-class HeartbeatTxnRangeResponse(Struct):
-    aborted: frozenset[int] = field(1, set_of(I64), frozenset())
-    unknown: frozenset[int] = field(2, set_of(I64), frozenset())
-
+ValidWriteIdsResponse = struct_of("ValidWriteIdsResponse", tables=field(1, list_of(TableWriteIds), ()))
+HeartbeatRequest = struct_of("HeartbeatRequest", lock=field(1, I64), txn=field(2, I64))
+HeartbeatTxnRangeRequest = struct_of("HeartbeatTxnRangeRequest", first=field(1, I64, 0), last=field(2, I64, 0))
+HeartbeatTxnRangeResponse = struct_of(
+    "HeartbeatTxnRangeResponse", aborted=field(1, set_of(I64), frozenset()), unknown=field(2, set_of(I64), frozenset())
+)
 
 _GONE = "NoSuchTxnException TxnAbortedException"
 
@@ -403,40 +287,21 @@ class LockComponent(Struct):
     is_transactional: bool = field(7, BOOL, True)
 
 
-@struct
-class LockRequest(Struct):
-    components: tuple[LockComponent, ...] = field(1, list_of(LockComponent), ())
-    txn: int | None = field(2, I64)
-    user: str = field(3, STRING, "")
-    host: str = field(4, STRING, "")
-    agent: str = field(5, STRING, "acidctl")
-    zero_wait: bool | None = field(6, BOOL)
-
-
-@struct
-class LockResponse(Struct):
-    lock: int = field(1, I64, 0)
-    state: int = field(2, I32, 0)
-    message: str | None = field(3, STRING)
-
-
-@struct
-class CheckLockRequest(Struct):
-    lock: int = field(1, I64, 0)
-    txn: int | None = field(2, I64)
-
-
-@struct
-class UnlockRequest(Struct):
-    lock: int = field(1, I64, 0)
-
-
-@struct
-class ShowLocksRequest(Struct):
-    database: str | None = field(1, STRING)
-    table: str | None = field(2, STRING)
-    partition: str | None = field(3, STRING)
-    txn: int | None = field(5, I64)
+LockRequest = struct_of(
+    "LockRequest",
+    components=field(1, list_of(LockComponent), ()),
+    txn=field(2, I64),
+    user=field(3, STRING, ""),
+    host=field(4, STRING, ""),
+    agent=field(5, STRING, "acidctl"),
+    zero_wait=field(6, BOOL),
+)
+LockResponse = struct_of("LockResponse", lock=field(1, I64, 0), state=field(2, I32, 0), message=field(3, STRING))
+CheckLockRequest = struct_of("CheckLockRequest", lock=field(1, I64, 0), txn=field(2, I64))
+UnlockRequest = struct_of("UnlockRequest", lock=field(1, I64, 0))
+ShowLocksRequest = struct_of(
+    "ShowLocksRequest", database=field(1, STRING), table=field(2, STRING), partition=field(3, STRING), txn=field(5, I64)
+)
 
 
 @struct
@@ -458,10 +323,7 @@ class LockInfo(Struct):
     part: int | None = field(16, I64)
 
 
-@struct
-class ShowLocksResponse(Struct):
-    locks: tuple[LockInfo, ...] = field(1, list_of(LockInfo), ())
-
+ShowLocksResponse = struct_of("ShowLocksResponse", locks=field(1, list_of(LockInfo), ()))
 
 LOCK = method("lock", (LockRequest,), LockResponse, _GONE, repeatable=False)
 CHECK_LOCK = method("check_lock", (CheckLockRequest,), LockResponse, f"{_GONE} NoSuchLockException")
@@ -472,40 +334,39 @@ SHOW_LOCKS = method("show_locks", (ShowLocksRequest,), ShowLocksResponse)
 # --- the queue of compactions ---------------------------------------------------------------------------------------
 
 
-@struct
-class CompactionRequest(Struct):
-    database: str = field(1, STRING, "")
-    table: str = field(2, STRING, "")
-    partition: str | None = field(3, STRING)
-    type: int = field(4, I32, CompactionType.MAJOR)
-    run_as: str | None = field(5, STRING)
-    properties: Mapping[str, str] | None = field(6, map_of(STRING, STRING))
-    initiator: str | None = field(7, STRING)
-    initiator_version: str | None = field(8, STRING)
-    pool: str | None = field(9, STRING)
-    buckets: int | None = field(10, I32)
-    order_by: str | None = field(11, STRING)
-
-
-@struct
-class CompactionResponse(Struct):
-    id: int = field(1, I64, 0)
-    state: str = field(2, STRING, "")
-    accepted: bool = field(3, BOOL, False)
-    message: str | None = field(4, STRING)
-
-
-@struct
-class ShowCompactRequest(Struct):
-    id: int | None = field(1, I64)
-    pool: str | None = field(2, STRING)
-    database: str | None = field(3, STRING)
-    table: str | None = field(4, STRING)
-    partition: str | None = field(5, STRING)
-    type: int | None = field(6, I32)
-    state: str | None = field(7, STRING)
-    limit: int | None = field(8, I64)
-    order: str | None = field(9, STRING)
+CompactionRequest = struct_of(
+    "CompactionRequest",
+    database=field(1, STRING, ""),
+    table=field(2, STRING, ""),
+    partition=field(3, STRING),
+    type=field(4, I32, CompactionType.MAJOR),
+    run_as=field(5, STRING),
+    properties=field(6, map_of(STRING, STRING)),
+    initiator=field(7, STRING),
+    initiator_version=field(8, STRING),
+    pool=field(9, STRING),
+    buckets=field(10, I32),
+    order_by=field(11, STRING),
+)
+CompactionResponse = struct_of(
+    "CompactionResponse",
+    id=field(1, I64, 0),
+    state=field(2, STRING, ""),
+    accepted=field(3, BOOL, False),
+    message=field(4, STRING),
+)
+ShowCompactRequest = struct_of(
+    "ShowCompactRequest",
+    id=field(1, I64),
+    pool=field(2, STRING),
+    database=field(3, STRING),
+    table=field(4, STRING),
+    partition=field(5, STRING),
+    type=field(6, I32),
+    state=field(7, STRING),
+    limit=field(8, I64),
+    order=field(9, STRING),
+)
 
 
 @struct
@@ -535,27 +396,12 @@ class CompactionInfo(Struct):
     highest_write_id: int | None = field(24, I64)
 
 
-@struct
-class ShowCompactResponse(Struct):
-    entries: tuple[CompactionInfo, ...] = field(1, list_of(CompactionInfo), ())
-
-
-@struct
-class AbortCompactionsRequest(Struct):
-    ids: tuple[int, ...] = field(1, list_of(I64), ())
-
-
-@struct
-class AbortedCompaction(Struct):
-    id: int = field(1, I64, 0)
-    status: str | None = field(2, STRING)
-    message: str | None = field(3, STRING)
-
-
-@struct
-class AbortCompactionsResponse(Struct):
-    aborted: Mapping[int, AbortedCompaction] = field(1, map_of(I64, AbortedCompaction), {})
-
+ShowCompactResponse = struct_of("ShowCompactResponse", entries=field(1, list_of(CompactionInfo), ()))
+AbortCompactionsRequest = struct_of("AbortCompactionsRequest", ids=field(1, list_of(I64), ()))
+AbortedCompaction = struct_of(
+    "AbortedCompaction", id=field(1, I64, 0), status=field(2, STRING), message=field(3, STRING)
+)
+AbortCompactionsResponse = struct_of("AbortCompactionsResponse", aborted=field(1, map_of(I64, AbortedCompaction), {}))
 
 COMPACT = method("compact2", (CompactionRequest,), CompactionResponse, repeatable=False)
 SHOW_COMPACT = method("show_compact", (ShowCompactRequest,), ShowCompactResponse)
@@ -584,18 +430,16 @@ class QueueEntry(Struct):
     buckets: int | None = field(18, I32)
     order_by: str | None = field(19, STRING)
 
+    @property
+    def name(self) -> str:
+        """``db.table`` or ``db.table/day=1``."""
+        return f"{self.database}.{self.table}" + (f"/{self.partition}" if self.partition else "")
 
-@struct
-class MaybeQueueEntry(Struct):
-    entry: QueueEntry | None = field(1, QueueEntry)
 
-
-@struct
-class FindNextCompactRequest(Struct):
-    worker: str | None = field(1, STRING)
-    worker_version: str | None = field(2, STRING)
-    pool: str | None = field(3, STRING)
-
+MaybeQueueEntry = struct_of("MaybeQueueEntry", entry=field(1, QueueEntry))
+FindNextCompactRequest = struct_of(
+    "FindNextCompactRequest", worker=field(1, STRING), worker_version=field(2, STRING), pool=field(3, STRING)
+)
 
 FIND_NEXT_COMPACT = method(
     "find_next_compact2", (FindNextCompactRequest,), MaybeQueueEntry, "MetaException", repeatable=False

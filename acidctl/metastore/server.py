@@ -10,7 +10,7 @@ from functools import partial
 
 from acidctl.base.errors import AcidctlError
 from acidctl.metastore.client import Features, Metastore
-from acidctl.metastore.settings import Address, MetastoreSettings, seconds_in
+from acidctl.metastore.settings import Address, seconds_in
 
 _HOUSE_KEEPER = "AcidHouseKeeperService"
 
@@ -21,9 +21,7 @@ class Switches:
 
     Attributes:
         is_hive4: whether the queue has pools, transactions of compactions, and entries that can be removed.
-        txn_timeout: seconds without a heartbeat after which a transaction is dead.
         worker_timeout: seconds after which a running compaction is given to another worker.
-        workers: threads that compact in this server.
         workers_elsewhere: whether HiveServer2 runs the workers (usual from Hive 4 on), in an unknown number.
         initiator, cleaner, keeps_house: whether these services run in this server.
         by_write_id: whether a transaction holds back the cleaning of only those tables that it reads.
@@ -80,31 +78,9 @@ def _value_of(metastore: Metastore, name: str, default: str) -> str:
     return metastore.configured(f"hive.{name}", default) if value == missing else value
 
 
-def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlError]]:
-    """Return the configuration of every server, or why it does not answer: housekeepers may run in only one of them.
-
-    Raises:
-        MetastoreError: ZooKeeper, which lists the servers, does not answer.
-    """
-    answers: list[tuple[Address, Switches | AcidctlError]] = []
-    for server in metastore.each_server():
-        with closing(server):
-            try:
-                answers.append((server.settings.addresses[0], find_switches(server)))
-            except AcidctlError as error:
-                answers.append((server.settings.addresses[0], error))
-    return answers
-
-
 @dataclass(slots=True)
 class ServerFacts:
-    """Properties of one server; None if the server did not answer.
-
-    Attributes:
-        login: description of the user and of the protection of messages.
-        encryption: the version of TLS; empty without TLS.
-        problems: why properties are missing.
-    """
+    """Properties of one server; None if the server did not answer."""
 
     address: Address
     login: str = ""
@@ -114,21 +90,20 @@ class ServerFacts:
     problems: list[AcidctlError] = field(default_factory=list)
 
 
-def look_at_servers(settings: MetastoreSettings) -> Iterator[ServerFacts]:
-    """Query each server from the settings or ZooKeeper once.
+def look_at_servers(metastore: Metastore) -> Iterator[ServerFacts]:
+    """Query each server from the settings or ZooKeeper once; housekeepers may run in only one of them.
 
     Raises:
-        EnvironmentProblem: the package that queries ZooKeeper is missing.
         MetastoreError: ZooKeeper does not answer, or lists no metastore.
     """
-    for metastore in Metastore(settings).each_server():
-        facts = ServerFacts(metastore.settings.addresses[0])
-        with closing(metastore):
+    for server in metastore.each_server():
+        facts = ServerFacts(server.settings.addresses[0])
+        with closing(server):
             try:
-                connection = metastore.connection()
+                connection = server.connection()
                 facts.login, facts.encryption = connection.login, connection.encryption
-                facts.features = metastore.features
-                facts.switches = find_switches(metastore)
+                facts.features = server.features
+                facts.switches = find_switches(server)
             except AcidctlError as error:
                 facts.problems.append(error)
             yield facts

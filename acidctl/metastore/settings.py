@@ -5,11 +5,11 @@ from __future__ import annotations
 import getpass
 import os
 import re
-import socket
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from acidctl.base.errors import AcidctlError, UsageProblem
@@ -20,6 +20,7 @@ from acidctl.hadoop.tokens import Token, tokens_of_job
 PASSWORD_VARIABLE, TOKEN_VARIABLE = "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN"
 """Environment variables for secrets that no file should hold."""
 
+_E = TypeVar("_E", bound=StrEnum)
 _FILES = ("core-site.xml", "hive-site.xml", "metastore-site.xml")
 _PORT = 9083
 _HTTP_PATH = "/metastore"
@@ -50,7 +51,6 @@ class Address:
     """Address of one server.
 
     Attributes:
-        url: for messages, without user and password.
         path: path of the requests over HTTP; None over a socket.
         secure: whether the URL itself requires TLS (``https``).
     """
@@ -68,7 +68,6 @@ class Tls:
 
     Attributes:
         authority: CA of the server's certificate; default: the CAs that the system trusts.
-        certificate, key: of this client, if the server requires one.
         java_store: Java keystore of CAs in Hive's configuration, for a hint only: it is not read.
     """
 
@@ -85,18 +84,14 @@ class MetastoreSettings:
     Attributes:
         addresses: servers of the same metastore; the first that answers is used.
         in_order: try them in the given order, else in random order like Hive's client, to share the load.
-        quorum, namespace: of a ZooKeeper that lists the servers, in place of addresses.
-        http_path, is_http: of the servers that ZooKeeper lists.
         principal: the server's, ``hive/_HOST@REALM``.
         protections: of messages, in order of preference.
         keytab, client_principal: to get a ticket if the user has none.
         token: Hadoop's delegation token in its text form, or a JWT.
-        plain_anyway: send a password without TLS.
         framed, compact: as the server is configured.
         headers: of every HTTP request.
         connect_timeout: seconds for connecting and logging in.
         timeout: seconds from the beginning of a call until it fails, even if parts of the answer keep arriving.
-        capabilities, processor: for Hive 4's translation layer; empty to get tables untranslated.
     """
 
     addresses: tuple[Address, ...]
@@ -120,13 +115,18 @@ class MetastoreSettings:
     namespace: str = ""
     is_http: bool = False
     http_path: str = ""
-    capabilities: tuple[str, ...] = ()
-    processor: str = ""
 
     @property
     def user_name(self) -> str:
         """The user of this process, for a server without a login."""
-        return self.user or os.environ.get("HADOOP_USER_NAME") or _system_user()
+        if user := self.user or os.environ.get("HADOOP_USER_NAME"):
+            return user
+        try:
+            return getpass.getuser()
+        except (KeyError, OSError) as error:
+            raise UsageProblem(
+                "no user for the metastore", "this process's user id has no name", "set HADOOP_USER_NAME"
+            ) from error
 
     @property
     def shown(self) -> str:
@@ -141,18 +141,14 @@ class MetastoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """The value of a setting.
-
-    Attributes:
-        origin: a property of Hive and its file, or a variable; empty for an argument.
-    """
+class Setting:
+    """The value of a setting, and where it is from: a property of Hive and its file, or a variable; empty if given."""
 
     value: str
     origin: str = ""
 
 
-def said_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> dict[str, Said]:
+def sourced_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> dict[str, Setting]:
     """Return every setting that has a value, by its name, without checking the value.
 
     Arguments win over ``metastore-site.xml`` and ``hive-site.xml`` in ``HIVE_CONF_DIR`` (else ``HIVE_HOME/conf``, else
@@ -166,87 +162,85 @@ def said_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
         AccessError: a file that this user may not read.
     """
     if unknown := set(given) - set(NAMES):
-        raise UsageProblem(
-            f"not a setting of the metastore: {printable(', '.join(sorted(unknown)))}",
-            "",
-            f"there are {', '.join(sorted(NAMES))}",
-        )
+        names = printable(", ".join(sorted(unknown)))
+        raise UsageProblem(f"not a setting of the metastore: {names}", "", f"there are {', '.join(sorted(NAMES))}")
     environ = os.environ if environ is None else environ
     site, values = site_of(environ), {}
     for name, keys in NAMES.items():
         if value := given.get(name):
-            values[name] = Said(value)
+            values[name] = Setting(value)
         elif key := next((key for key in keys if site.get(key)), None):
-            values[name] = Said(site.get(key), f"{key} in {site.files.get(key, '')}")
+            values[name] = Setting(site.get(key), f"{key} in {site.files.get(key, '')}")
     if "uris" in values and "token" not in values and (token := _token(environ, values, _from_site(site, _SIGNATURE))):
         values["token"] = token
     if "password" not in values and (password := environ.get(PASSWORD_VARIABLE)):
-        values["password"] = Said(password, PASSWORD_VARIABLE)
+        values["password"] = Setting(password, PASSWORD_VARIABLE)
     return values
 
 
 def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> MetastoreSettings | None:
-    """Return the effective settings; None if nothing names a metastore.
-
-    Args:
-        given: as for :func:`said_settings`.
-
-    Raises:
-        UsageProblem: an invalid value, an unknown name, or a file that is not a configuration.
-        AccessError: a file that this user may not read.
-    """
+    """Return the effective settings; None if nothing names a metastore."""
     environ = os.environ if environ is None else environ
-    sourced = said_settings(given, environ)
+    sourced = sourced_settings(given, environ)
     values = {name: sourced[name].value if name in sourced else "" for name in NAMES}
     if not values["uris"]:
         return None
+
+    def flag(name: str) -> bool:
+        return _flag(name, values[name])
+
+    protections = [_one_of(Protection, word, "protection of messages") for word in _items(values["protection"])]
+    order = values["selection"].upper()
+    if order not in ("", "RANDOM", "SEQUENTIAL"):
+        shown = printable(values["selection"])
+        raise UsageProblem(f"not an order of metastores: {shown}", "", "there are RANDOM and SEQUENTIAL")
     is_http = values["transport"].lower() == "http"
-    has_tls = _flag("tls", values["tls"]) or bool(values["ca"] or values["certificate"])
     settings = MetastoreSettings(
         addresses=(),
         login=_login(values, is_http=is_http or values["uris"].lower().startswith("http")),
         principal=values["principal"],
-        protections=_protections(values["protection"]),
+        protections=tuple(protections) or (Protection.AUTHENTICATION,),
         keytab=values["keytab"],
         client_principal=values["client-principal"],
         user=values["user"],
         password=values["password"],
         token=values["token"],
-        plain_anyway=_flag("plain-without-tls", values["plain-without-tls"]),
-        framed=_flag("framed", values["framed"]),
-        compact=_flag("compact", values["compact"]),
+        plain_anyway=flag("plain-without-tls"),
+        framed=flag("framed"),
+        compact=flag("compact"),
         headers=_headers(values["headers"]),
         connect_timeout=_seconds("connect-timeout", values["connect-timeout"], 30),
         timeout=_seconds("timeout", values["timeout"], 300),
-        in_order=_in_order(values["selection"]),
+        in_order=order == "SEQUENTIAL",
         is_http=is_http,
         http_path=values["http-path"],
-        capabilities=tuple(_items(values["capabilities"])),
-        processor=values["processor"] or (f"acidctl@{socket.gethostname()}" if values["capabilities"] else ""),
     )
-    if has_tls:
+    if flag("tls") or values["ca"] or values["certificate"]:
         store = _from_site(site_of(environ), _JAVA_STORE)
         settings = replace(settings, tls=Tls(values["ca"], values["certificate"], values["key"], store))
     if values["discovery"].lower() in ("", "none"):
         return replace(settings, addresses=tuple(address_of(uri, settings) for uri in _items(values["uris"])))
     if values["discovery"].lower() != "zookeeper":
         raise UsageProblem(f"not a way to find metastores: {printable(values['discovery'])}", "", "there is zookeeper")
-    quorum = ",".join(_with_port(host, values["zookeeper-port"] or "2181") for host in _items(values["uris"]))
-    return replace(settings, quorum=quorum, namespace=values["zookeeper-namespace"] or "hive_metastore")
+    port = values["zookeeper-port"] or "2181"
+    for host in _items(values["uris"]):
+        if "/" in host or "@" in host or not port.isdigit():
+            raise UsageProblem(f"not the address of a ZooKeeper: {printable(host)}", "", "write HOST:2181,HOST2:2181")
+    hosts = [host if re.search(r":\d+$", host) else f"{host}:{port}" for host in _items(values["uris"])]
+    return replace(settings, quorum=",".join(hosts), namespace=values["zookeeper-namespace"] or "hive_metastore")
 
 
-def _token(environ: Mapping[str, str], sourced: Mapping[str, Said], signature: str) -> Said | None:
+def _token(environ: Mapping[str, str], sourced: Mapping[str, Setting], signature: str) -> Setting | None:
     """Return the token of the environment if the settings use a token."""
     if given := environ.get(TOKEN_VARIABLE):
-        return Said(given, TOKEN_VARIABLE)
-    values = {name: sourced[name].value.lower() if name in sourced else "" for name in ("auth", "sasl", "transport")}
-    wanted = values["auth"]
-    if values["transport"] == "http" or sourced["uris"].value.lower().startswith("http"):
-        jwt = environ.get("HMS_JWT") if wanted in ("", "jwt", "nosasl") else ""
-        return Said(jwt, "HMS_JWT") if jwt else None
-    if wanted == "token" or (wanted in ("", "nosasl") and _flag("sasl", values["sasl"])):
+        return Setting(given, TOKEN_VARIABLE)
+    auth, sasl, transport = (sourced[name].value.lower() if name in sourced else "" for name in _OF_LOGIN)
+    if transport == "http" or sourced["uris"].value.lower().startswith("http"):
+        jwt = environ.get("HMS_JWT") if auth in ("", "jwt", "nosasl") else ""
+        return Setting(jwt, "HMS_JWT") if jwt else None
+    if auth == "token" or (auth in ("", "nosasl") and _flag("sasl", sasl)):
         token = token_of_file(environ, signature)
-        return Said(token.as_text(), "HADOOP_TOKEN_FILE_LOCATION") if token else None
+        return Setting(token.as_text(), "HADOOP_TOKEN_FILE_LOCATION") if token else None
     return None
 
 
@@ -256,9 +250,6 @@ def token_of_file(environ: Mapping[str, str], signature: str) -> Token | None:
     Args:
         signature: the service's, ``hive.metastore.token.signature``; default: the token without a service, else the
             first token of Hive that is not for HiveServer2.
-
-    Raises:
-        UsageProblem: the file cannot be read.
     """
     ours = [
         token for token in tokens_of_job(environ) if token.kind == _TOKEN_KIND and token.service != _HIVESERVER2_TOKEN
@@ -281,6 +272,7 @@ def site_of(environ: Mapping[str, str]) -> SiteFiles:
     return SiteFiles()
 
 
+_OF_LOGIN = ("auth", "sasl", "transport")
 _SIGNATURE = ("metastore.token.signature", "hive.metastore.token.signature")
 _JAVA_STORE = ("metastore.truststore.path", "hive.metastore.truststore.path")
 
@@ -315,8 +307,6 @@ NAMES: dict[str, tuple[str, ...]] = {
     "headers": ("metastore.client.http.additional.headers", "hive.metastore.client.http.additional.headers"),
     "connect-timeout": ("metastore.client.connection.timeout", "hive.metastore.client.connection.timeout"),
     "timeout": ("metastore.client.socket.timeout", "hive.metastore.client.socket.timeout"),
-    "capabilities": (),
-    "processor": (),
 }
 """Every setting by its name in acidctl's configuration, with Hive's properties for it."""
 
@@ -325,36 +315,21 @@ def _from_site(site: SiteFiles, keys: tuple[str, ...]) -> str:
     return next((value for key in keys if (value := site.get(key))), "")
 
 
+def _one_of(kind: type[_E], text: str, what: str) -> _E:
+    try:
+        return kind(text.lower())
+    except ValueError as error:
+        raise UsageProblem(f"not a {what}: {printable(text)}", "", f"there are {', '.join(kind)}") from error
+
+
 def _login(values: Mapping[str, str], *, is_http: bool) -> Login:
-    auth = values["auth"].lower()
-    if auth and auth != "nosasl":  # which means none, or Kerberos if SASL is on
-        try:
-            return Login(auth)
-        except ValueError as error:
-            raise UsageProblem(
-                f"not a way to log in to a metastore: {printable(values['auth'])}", "", f"there are {', '.join(Login)}"
-            ) from error
+    if values["auth"].lower() not in ("", "nosasl"):  # which means none, or Kerberos if SASL is on
+        return _one_of(Login, values["auth"], "way to log in to a metastore")
     if values["token"]:
         return Login.JWT if is_http else Login.TOKEN
     if values["password"]:
         return Login.PLAIN
     return Login.KERBEROS if _flag("sasl", values["sasl"]) else Login.NONE
-
-
-def _protections(text: str) -> tuple[Protection, ...]:
-    try:
-        protections = tuple(Protection(word.lower()) for word in _items(text))
-    except ValueError as error:
-        raise UsageProblem(
-            f"not a protection of messages: {printable(text)}", "", f"there are {', '.join(Protection)}"
-        ) from error
-    return protections or (Protection.AUTHENTICATION,)
-
-
-def _in_order(text: str) -> bool:
-    if text.upper() not in ("", "RANDOM", "SEQUENTIAL"):
-        raise UsageProblem(f"not an order of metastores: {printable(text)}", "", "there are RANDOM and SEQUENTIAL")
-    return text.upper() == "SEQUENTIAL"
 
 
 def _headers(text: str) -> dict[str, str]:
@@ -366,12 +341,6 @@ def _headers(text: str) -> dict[str, str]:
             raise UsageProblem("the setting headers cannot be used", "one of them is not NAME=VALUE", "NAME=VALUE,...")
         headers[name] = value
     return headers
-
-
-def _with_port(host: str, port: str) -> str:
-    if "/" in host or "@" in host or not port.isdigit():
-        raise UsageProblem(f"not the address of a ZooKeeper: {printable(host)}", "", "write HOST:2181,HOST2:2181")
-    return host if re.search(r":\d+$", host) else f"{host}:{port}"
 
 
 def _flag(name: str, text: str) -> bool:
@@ -407,11 +376,7 @@ def _items(text: str) -> list[str]:
 
 
 def address_of(uri: str, settings: MetastoreSettings) -> Address:
-    """Parse the address of a server, ``thrift://host:port``; the settings decide on HTTP and TLS.
-
-    Raises:
-        UsageProblem: `uri` is not an address.
-    """
+    """Parse the address of a server, ``thrift://host:port``; the settings decide on HTTP and TLS."""
     form = "write thrift://HOST:9083, or http://HOST:PORT/metastore"
     shown = printable(uri)
     if "@" in uri:
@@ -429,23 +394,11 @@ def address_of(uri: str, settings: MetastoreSettings) -> Address:
         raise UsageProblem(f"not the address of a metastore: {shown}", str(error), form) from error
     if parts.scheme not in ("thrift", "http", "https") or not parts.hostname:
         raise UsageProblem(f"not the address of a metastore: {shown}", "", form)
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     if parts.scheme == "thrift" and not settings.is_http:
-        return Address(f"thrift://{_bracketed(parts.hostname)}:{port or _PORT}", parts.hostname, port or _PORT)
+        return Address(f"thrift://{host}:{port or _PORT}", parts.hostname, port or _PORT)
     secure = parts.scheme == "https" or settings.tls is not None
     port = port or (443 if secure else 80)
     path = parts.path if parts.path not in ("", "/") else "/" + (settings.http_path or _HTTP_PATH).lstrip("/")
-    scheme = "https" if secure else "http"
-    return Address(f"{scheme}://{_bracketed(parts.hostname)}:{port}{path}", parts.hostname, port, path, secure)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _system_user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise UsageProblem(
-            "no user for the metastore", "this process's user id has no name", "set HADOOP_USER_NAME"
-        ) from error
+    url = f"{'https' if secure else 'http'}://{host}:{port}{path}"
+    return Address(url, parts.hostname, port, path, secure)

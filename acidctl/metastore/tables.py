@@ -59,8 +59,6 @@ class StoredAs:
 
     Attributes:
         format: ORC, Parquet, text..., or the class of an unknown format.
-        serde, input_format: Hive's classes.
-        properties: of the serde, such as delimiters.
         columns: as they were when the partition was created; those of the table are the newest.
     """
 
@@ -78,11 +76,7 @@ class HiveTable:
     Attributes:
         location: the URL of its directory; empty for a table without one, such as a view.
         table_type: None if it is not transactional.
-        format: as in :class:`StoredAs`.
-        columns: without the partition keys.
-        parameters: the table's properties.
         buckets: number of buckets; 0 if it is not bucketed.
-        sort_columns: columns that its rows are sorted by.
         stored_as: format of its own files, and of those of new partitions.
         made: when it was created, in seconds since the epoch by the server's clock, and its id (Hive 4); both change if
             the table is dropped and created again.
@@ -92,7 +86,6 @@ class HiveTable:
     name: str
     location: str
     table_type: TableType | None
-    format: str
     columns: tuple[Column, ...]
     partition_keys: tuple[Column, ...]
     parameters: Mapping[str, str]
@@ -116,7 +109,6 @@ class HivePartition:
     Attributes:
         values: pairs of key and value, unescaped, as texts.
         location: the URL of its directory, which may be outside the table's.
-        parameters: the partition's properties.
         stored_as: its file format, which may differ from the table's; empty for full-ACID tables, which are all ORC.
     """
 
@@ -126,22 +118,18 @@ class HivePartition:
     stored_as: StoredAs = StoredAs()
 
 
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
 def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
     """Return a table, transactional or not.
 
     Raises:
         NotFoundError: the table does not exist.
     """
-    settings = metastore.settings
-    request = interface.GetTableRequest(
-        database,
-        name,
-        processor_capabilities=settings.capabilities or None,
-        processor=settings.processor or None,
-    )
     result = None
     with suppress(NotFoundError):
-        result = metastore.call(interface.GET_TABLE, request)
+        result = metastore.call(interface.GET_TABLE, interface.GetTableRequest(database, name))
     if result is None or result.table is None:
         raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
     table = _hive_table(result.table)
@@ -161,16 +149,14 @@ def find_tables(
 
     Args:
         databases, names: patterns with ``*`` and ``?``.
-        exclude: patterns of tables to leave out, ``db.table`` or ``db.*``.
     """
     databases, names = databases.lower(), names.lower()
     for database in sorted(metastore.call(interface.GET_ALL_DATABASES)):
-        if not fnmatch.fnmatchcase(database, databases):
-            continue
-        with suppress(NotFoundError):  # the database was dropped meanwhile
-            matching = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
-            kept = [name for name in matching if not is_excluded(f"{database}.{name}", exclude)]
-            yield from tables_named(metastore, database, kept)
+        if fnmatch.fnmatchcase(database, databases):
+            with suppress(NotFoundError):  # the database was dropped meanwhile
+                matching = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
+                kept = [name for name in matching if not is_excluded(f"{database}.{name}", exclude)]
+                yield from tables_named(metastore, database, kept)
 
 
 def near_tables(metastore: Metastore, database: str, name: str) -> str:
@@ -181,7 +167,9 @@ def near_tables(metastore: Metastore, database: str, name: str) -> str:
     with suppress(AcidctlError):
         databases = metastore.call(interface.GET_ALL_DATABASES)
         near = [database] if database in databases else near_names(database, databases)
-        return asked([f"{one}.{table}" for one in near for table in near_names(name, _transactional(metastore, one))])
+        return asked(
+            [f"{each}.{table}" for each in near for table in near_names(name, _transactional(metastore, each))]
+        )
     return ""
 
 
@@ -192,12 +180,11 @@ def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
 
 def _transactional(metastore: Metastore, database: str) -> list[str]:
     """Return the sorted names of a database's transactional tables; of all managed ones if the server cannot filter."""
-    key = "hive_filter_field_params__transactional"
     names: set[str] = set()
     try:
         # The metastore keeps the property as it was typed: Hive writes it in lower case, other programs do not.
         for value in ("true", "TRUE"):
-            condition = f'{key} like "{value}"'
+            condition = f'hive_filter_field_params__transactional like "{value}"'
             names.update(metastore.call(interface.GET_TABLE_NAMES_BY_FILTER, database, condition, -1))
     except Unreachable:
         raise
@@ -213,28 +200,21 @@ def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> I
     Raises:
         NotFoundError: the database does not exist.
     """
-    settings = metastore.settings
     for batch in batches(names, BATCH):
-        request = interface.GetTablesRequest(
-            database,
-            tuple(batch),
-            processor_capabilities=settings.capabilities or None,
-            processor=settings.processor or None,
-        )
-        result = metastore.call(interface.GET_TABLES, request)
+        result = metastore.call(interface.GET_TABLES, interface.GetTablesRequest(database, tuple(batch)))
         wanted = {(database.lower(), name.lower()) for name in batch}
         requested = _requested(result.tables, wanted, lambda table: (table.database.lower(), table.name.lower()))
         tables = sorted(map(_hive_table, requested), key=lambda table: table.name)
         yield from (table for table in tables if table.table_type)
 
 
+# --- partitions -------------------------------------------------------------------------------------------------------
+
+
 def find_partitions(
     metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None
 ) -> Iterator[HivePartition]:
     """Yield all partitions of a table, or those with the wanted values, sorted by name.
-
-    Args:
-        wanted: unescaped values of some or all keys.
 
     Raises:
         NotFoundError: a key that the table does not have, or no partition with these values.
@@ -243,11 +223,10 @@ def find_partitions(
         yield from exact
         return
     names = partition_names(metastore, table, wanted)
-    exists = False
+    partition = None
     for partition in _partitions_named(metastore, table, names):
-        exists = True
         yield partition
-    if names and wanted and not exists:
+    if names and wanted and partition is None:
         raise NotFoundError(f"{table.full_name} has no partition {names[0]} any more", "it was dropped meanwhile", "")
 
 
@@ -261,7 +240,7 @@ def partitions_of_values(
     """
     keys = [column.name for column in table.partition_keys]
     lower = [{key.lower(): value for key, value in values.items()} for values in wanted]
-    names = ["/".join(partition_name(key, one[key]) for key in keys) for one in lower if set(one) == set(keys)]
+    names = ["/".join(partition_name(key, values[key]) for key in keys) for values in lower if set(values) == set(keys)]
     return _partitions_named(metastore, table, names)
 
 
@@ -271,9 +250,12 @@ def _partitions_named(metastore: Metastore, table: HiveTable, names: Sequence[st
     full = table.table_type is TableType.FULL_ACID
     method = interface.GET_PARTITIONS_BY_NAMES if full else interface.GET_PARTITIONS_WITH_FILES
     for batch in batches(names, BATCH):
+        # The keys in a partition's name may have been renamed.
+        wanted = [tuple(unescape(part.partition("=")[2]) for part in name.split("/")) for name in batch]
         answer = metastore.call(method, table.database, table.name, tuple(batch))
-        requested = _requested(answer, map(_values_of, batch), lambda partition: partition.values)
-        yield from sorted((_hive_partition(keys, one) for one in requested), key=lambda one: one.values)
+        requested = _requested(answer, wanted, lambda partition: partition.values)
+        partitions = (_hive_partition(keys, partition) for partition in requested)
+        yield from sorted(partitions, key=lambda partition: partition.values)
 
 
 def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None) -> list[str]:
@@ -290,40 +272,34 @@ def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str,
             f"its partition columns are {', '.join(keys)}" if keys else "it has no partitions",
             did_you_mean(unknown[0], keys),
         )
-    names = [name for name in _partition_names(metastore, table, keys, lower) if _has(name, lower)]
+    # Hive turns values into a pattern, in which a dot and an empty value match anything.
+    if not lower or any(_PATTERN_CHARACTERS.search(value) for value in lower.values()):
+        some = _first_names(metastore, table, -1)
+    else:
+        values = tuple(lower.get(key, "") for key in keys)
+        some = metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1)
+
+    def has_values(name: str) -> bool:
+        parts = (part.partition("=") for part in name.split("/"))
+        found = {unescape(key).lower(): unescape(value) for key, _, value in parts}
+        return all(found.get(key) == value for key, value in lower.items())
+
+    names = sorted(name for name in some if not lower or has_values(name))
     if wanted and not names:
         shown = "/".join(f"{key}={value}" for key, value in lower.items())
-        near = did_you_mean(shown, _first_names(metastore, table), "check the values")
+        near = did_you_mean(shown, _first_names(metastore, table, _MOST_NEAR), "check the values")
         raise NotFoundError(f"{table.full_name} has no partition {shown}", "", near)
-    return sorted(names)
+    return names
 
 
-def _partition_names(
-    metastore: Metastore, table: HiveTable, keys: Sequence[str], wanted: Mapping[str, str]
-) -> Sequence[str]:
-    """Return names that include those of the wanted partitions.
-
-    Hive turns values into a pattern, in which a dot and an empty value match anything.
-    """
-    if not wanted or any(_PATTERN_CHARACTERS.search(value) for value in wanted.values()):
-        return _first_names(metastore, table, -1)
-    values = tuple(wanted.get(key, "") for key in keys)
-    return tuple(metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1))
-
-
-def _first_names(metastore: Metastore, table: HiveTable, most: int = _MOST_NEAR) -> Sequence[str]:
+def _first_names(metastore: Metastore, table: HiveTable, most: int) -> Sequence[str]:
     """Return the names of a table's first partitions; -1 for all."""
     is_hive2 = not metastore.features.write_ids
     method = interface.GET_PARTITION_NAMES_BEFORE_3 if is_hive2 else interface.GET_PARTITION_NAMES
     return tuple(metastore.call(method, table.database, table.name, most))
 
 
-def _has(name: str, wanted: Mapping[str, str]) -> bool:
-    if not wanted:
-        return True
-    parts = (part.partition("=") for part in name.split("/"))
-    values = {unescape(key).lower(): unescape(value) for key, _, value in parts}
-    return all(values.get(key) == value for key, value in wanted.items())
+# --- values of answers ------------------------------------------------------------------------------------------------
 
 
 def _requested(answer: Iterable[_T], keys: Iterable[_K], key: Callable[[_T], _K]) -> Iterator[_T]:
@@ -335,23 +311,20 @@ def _requested(answer: Iterable[_T], keys: Iterable[_K], key: Callable[[_T], _K]
             yield item
 
 
-def _values_of(name: str) -> tuple[str, ...]:
-    """Return the values in a partition's name; its keys may have been renamed."""
-    return tuple(unescape(part.partition("=")[2]) for part in name.split("/"))
-
-
 def _hive_table(table: interface.Table) -> HiveTable:
     storage = table.storage or interface.StorageDescriptor()
-    parameters = dict(table.parameters)
+    by_key = {key.lower(): value.lower() for key, value in table.parameters.items()}
+    table_type = TableType.FULL_ACID if by_key.get("transactional") == "true" else None
+    if table_type and by_key.get("transactional_properties") == "insert_only":
+        table_type = TableType.INSERT_ONLY
     return HiveTable(
         database=table.database,
         name=table.name,
         location=storage.location or "",
-        table_type=_table_type(parameters),
-        format=_format(storage),
+        table_type=table_type,
         columns=_columns(storage.columns),
         partition_keys=_columns(table.partition_keys),
-        parameters=parameters,
+        parameters=dict(table.parameters),
         owner=table.owner or "",
         buckets=max(storage.buckets, 0),
         bucket_columns=tuple(storage.bucket_columns),
@@ -359,40 +332,6 @@ def _hive_table(table: interface.Table) -> HiveTable:
         stored_as=_stored_as(storage),
         made=(table.created, table.id),
     )
-
-
-def _stored_as(storage: interface.StorageDescriptor | interface.PartitionFiles) -> StoredAs:
-    serde = storage.serde or interface.SerDeInfo()
-    return StoredAs(
-        format=_format(storage),
-        serde=serde.serialization_lib or "",
-        input_format=storage.input_format or "",
-        properties=dict(serde.parameters),
-        columns=_columns(storage.columns),
-    )
-
-
-def _table_type(parameters: Mapping[str, str]) -> TableType | None:
-    by_key = {key.lower(): value.lower() for key, value in parameters.items()}
-    if by_key.get("transactional") != "true":
-        return None
-    is_insert_only = by_key.get("transactional_properties") == "insert_only"
-    return TableType.INSERT_ONLY if is_insert_only else TableType.FULL_ACID
-
-
-def _format(storage: interface.StorageDescriptor | interface.PartitionFiles) -> str:
-    name = (storage.serde.serialization_lib or "") if storage.serde else ""
-    return _FORMATS.get(name, name.rpartition(".")[2])
-
-
-def _columns(fields: Sequence[interface.FieldSchema]) -> tuple[Column, ...]:
-    return _shared(tuple((one.name, one.type) for one in fields))
-
-
-@lru_cache(maxsize=1024)
-def _shared(pairs: tuple[tuple[str, str], ...]) -> tuple[Column, ...]:
-    """Return one object for equal columns, as a table may have thousands of partitions with the same columns."""
-    return tuple(Column(*pair) for pair in pairs)
 
 
 def _hive_partition(
@@ -405,3 +344,25 @@ def _hive_partition(
         dict(partition.parameters),
         _stored_as(storage) if isinstance(storage, interface.PartitionFiles) else StoredAs(),
     )
+
+
+def _stored_as(storage: interface.StorageDescriptor | interface.PartitionFiles) -> StoredAs:
+    serde = storage.serde or interface.SerDeInfo()
+    name = serde.serialization_lib or ""
+    return StoredAs(
+        format=_FORMATS.get(name, name.rpartition(".")[2]),
+        serde=name,
+        input_format=storage.input_format or "",
+        properties=dict(serde.parameters),
+        columns=_columns(storage.columns),
+    )
+
+
+def _columns(fields: Sequence[interface.FieldSchema]) -> tuple[Column, ...]:
+    return _shared(tuple((each.name, each.type) for each in fields))
+
+
+@lru_cache(maxsize=1024)
+def _shared(pairs: tuple[tuple[str, str], ...]) -> tuple[Column, ...]:
+    """Return one object for equal columns, as a table may have thousands of partitions with the same columns."""
+    return tuple(Column(*pair) for pair in pairs)

@@ -30,7 +30,6 @@ class Transactions:
     Attributes:
         taken: seconds since the epoch, by this machine's clock.
         txns: the list of a reader that starts now.
-        server: the address of the metastore that sent the list.
     """
 
     def __init__(self, metastore: Metastore) -> None:
@@ -68,14 +67,14 @@ class Transactions:
             for answer in metastore.call(interface.GET_VALID_WRITE_IDS, request).tables:
                 # Later versions put the catalog in front.
                 name = ".".join(answer.table.lower().split(".")[-2:])
-                self._write_ids[name] = _valid_write_ids(answer, name, metastore.shown)
+                _refuse_contradiction(self.server, f"the write ids of {name}", answer.high_watermark, answer.invalid)
+                open_ids, aborted = _parted(answer.invalid, bits(answer.aborted_bits, len(answer.invalid)))
+                least = answer.min_open if answer.min_open is not None and answer.invalid else MAXL
+                lowest = min((least, *open_ids[:1]))
+                self._write_ids[name] = ValidWriteIds(answer.high_watermark, lowest, open_ids, aborted, table=name)
 
     def write_ids(self, table: str) -> ValidWriteIds:
-        """Return the write ids of a table.
-
-        Raises:
-            NotFoundError: the metastore has no write ids for it.
-        """
+        """Return the write ids of a table."""
         self.load([table])
         if table not in self._write_ids:
             raise NotFoundError(f"the metastore {self.server} has no write ids of {table}", "", "check its name")
@@ -122,11 +121,7 @@ def _valid_txns(metastore: Metastore) -> ValidTxns:
 
 
 def _ask(metastore: Metastore, method: Method, *arguments: Any) -> Any:
-    """Call a method that lists open transactions; it fails if Hive's ACID is switched off (HIVE-29520).
-
-    Raises:
-        MetastoreError: the call failed, with a one-line reason; or the server cannot be reached.
-    """
+    """Call a method that lists open transactions; it fails if Hive's ACID is switched off (HIVE-29520)."""
     try:
         return metastore.call(method, *arguments)
     except (Unreachable, Unreadable, AccessError):
@@ -150,19 +145,8 @@ def _list(high_watermark: int, ids: Sequence[int], aborted: Sequence[bool], serv
     return ValidTxns(high_watermark, min(open_ids, default=MAXL), open_ids, aborted_ids)
 
 
-def _valid_write_ids(answer: interface.TableWriteIds, name: str, server: str) -> ValidWriteIds:
-    _refuse_contradiction(server, f"the write ids of {name}", answer.high_watermark, answer.invalid)
-    open_ids, aborted_ids = _parted(answer.invalid, bits(answer.aborted_bits, len(answer.invalid)))
-    least = answer.min_open if answer.min_open is not None and answer.invalid else MAXL
-    return ValidWriteIds(answer.high_watermark, min((least, *open_ids[:1])), open_ids, aborted_ids, table=name)
-
-
 def _refuse_contradiction(server: str, what: str, high_watermark: int, ids: Sequence[int]) -> None:
-    """Refuse an inconsistent list: cleaning by it could remove live data.
-
-    Raises:
-        MetastoreError: an id is out of range, or occurs twice.
-    """
+    """Refuse an inconsistent list: cleaning by it could remove live data."""
     least, most = min(ids, default=1), max(ids, default=0)
     if 0 <= high_watermark < MAXL and least > 0 and most <= high_watermark and len(set(ids)) == len(ids):
         return

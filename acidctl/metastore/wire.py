@@ -21,7 +21,6 @@ class WireType:
     """A type of Thrift.
 
     Attributes:
-        code: its number on the wire.
         detail: further information for Thrift's library: the class of a struct, the elements of a container.
     """
 
@@ -76,7 +75,6 @@ def field(number: int, declared: Declared, default: Any = None) -> Any:
     """Declare a field of a struct.
 
     Args:
-        number: the field's id on the wire.
         default: value if a server does not send the field; None is not sent.
     """
     metadata = {"wire": (number, wire_type(declared))}
@@ -92,6 +90,11 @@ def struct(cls: type[_T]) -> type[_T]:
     numbered = {each.metadata["wire"][0]: each for each in dataclasses.fields(made)}  # type: ignore[arg-type]
     made.thrift_spec = _specification({n: (each.name, each.metadata["wire"][1]) for n, each in numbered.items()})  # type: ignore[attr-defined]
     return made
+
+
+def struct_of(name: str, /, **fields: Any) -> Any:
+    """Return a struct of some fields, for a message that is made or read at one place only."""
+    return struct(type(name, (Struct,), {"__annotations__": dict.fromkeys(fields, Any), **fields}))
 
 
 def _specification(fields: Mapping[int, tuple[str, WireType]]) -> tuple[Any, ...]:
@@ -120,15 +123,12 @@ class Reply(TBase):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.success: Any = None
-        self.raised1: Refusal | None = None
-        self.raised2: Refusal | None = None
-        self.raised3: Refusal | None = None
-        self.raised4: Refusal | None = None
+        self.raised1 = self.raised2 = self.raised3 = self.raised4 = None
 
     @property
     def raised(self) -> tuple[int, Refusal] | None:
         """The exception and its index in the method's exceptions; None without an exception."""
-        refusals = (self.raised1, self.raised2, self.raised3, self.raised4)
+        refusals: tuple[Refusal | None, ...] = (self.raised1, self.raised2, self.raised3, self.raised4)
         return next(((at, refusal) for at, refusal in enumerate(refusals) if refusal is not None), None)
 
 

@@ -30,7 +30,7 @@ from acidctl.storage.port import parent_of
 from acidctl.wording import iso_time, text_of
 
 if TYPE_CHECKING:  # its dependencies are optional
-    from acidctl.hive.ready_entries import Waiting
+    from acidctl.hive.waiting import Waiting
 
 DAY_SECONDS = 86400
 """Bytes that can be freed within this time count as `soon`."""
@@ -413,7 +413,7 @@ def _waiting(location: ResolvedLocation, snapshot: Snapshot) -> Waiting | None:
     table = location.metastore.table
     if table is None:
         return None
-    from acidctl.hive.ready_entries import Waiting, amount_waiting  # noqa: PLC0415 - with thrift: only for a metastore
+    from acidctl.hive.waiting import Waiting, amount_waiting  # noqa: PLC0415 - with thrift: only for a metastore
 
     size, replaced = amount_waiting(snapshot)
     partition = "/".join(f"{key}={value}" for key, value in location.location.partition)

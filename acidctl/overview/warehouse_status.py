@@ -18,7 +18,7 @@ from acidctl.overview.location_status import Figures, InTheTrash, KeptBack, Loca
 from acidctl.wording import text_of, time_of
 
 if TYPE_CHECKING:  # its dependencies are optional
-    from acidctl.hive.ready_entries import Waiting
+    from acidctl.hive.waiting import Waiting
 
 NAMED = 5
 """The number of each kind that are listed by name."""

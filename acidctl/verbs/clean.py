@@ -198,12 +198,13 @@ def _carried_out(
 
 def _note_ready_entries(selection: Selection, cleaned: Sequence[TableLocation], events: Events) -> None:
     """Note how many entries of Hive's queue are ready for cleaning where something was cleaned."""
-    from acidctl.hive.ready_entries import count_ready, place_key
+    from acidctl.hive.table_names import location_key
+    from acidctl.hive.waiting import count_ready
 
     warehouse = selection.resolver.warehouse
     assert warehouse  # it has the locations
     try:
-        count = count_ready(warehouse.metastore, {place_key(found) for found in cleaned})
+        count = count_ready(warehouse.metastore, {location_key(found) for found in cleaned})
     except AcidctlError:  # the files are gone, and that was asked for
         return
     if count:

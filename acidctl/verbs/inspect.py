@@ -22,7 +22,7 @@ from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 
 if TYPE_CHECKING:  # needs packages that are installed only for a metastore
-    from acidctl.hive.queue_view import QueueView
+    from acidctl.hive.blocking import QueueView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,7 @@ def inspect_all(
                 bar.advance()
     events.looked_through(lambda key: on_record(whole, key))
     queue = _queue_seen(selection, whole, events)
-    is_trouble = not events.is_whole or bool(queue and queue.is_trouble(older_than))
+    is_trouble = not events.is_whole or bool(queue and (queue.stuck or queue.overdue(older_than)))
     return Overview(selection.places, whole, queue, whole.condition(is_trouble=is_trouble), older_than)
 
 
@@ -195,11 +195,11 @@ def _queue_seen(selection: Selection, whole: WarehouseStatus, events: Events) ->
     """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
     if selection.resolver.warehouse is None:
         return None
-    from acidctl.hive.queue_view import look_at_queue
+    from acidctl.hive.blocking import find_held_back_or_stuck
 
     try:
         names = [name for name in selection.places if is_hive_name(name)]
-        return look_at_queue(selection.resolver.warehouse.metastore, whole.waiting, whole.holds, names)
+        return find_held_back_or_stuck(selection.resolver.warehouse.metastore, whole.waiting, whole.holds, names)
     except AcidctlError as error:  # what was found on disk is shown nevertheless
         events.failed("", error)
         return None

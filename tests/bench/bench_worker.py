@@ -41,7 +41,7 @@ from support.servers.metastore_server import CONDITIONS, MetastoreServer
 
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.queue.compactions import Wish, find_compactions, request_compaction
+from acidctl.metastore.queue import Wish, find_compactions, request_compaction
 from acidctl.metastore.settings import find_settings
 
 _TICK = os.sysconf("SC_CLK_TCK")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from support.metastore.stress import stress
 
-from acidctl.metastore.queue.compactions import find_compactions
+from acidctl.metastore.queue import find_compactions
 
 
 def main() -> int:

@@ -21,13 +21,13 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import ConflictError
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.hive.compacting import compact_locations
-from acidctl.hive.orphaned_entries import ABORTED_COMPACTION, free_single, own_pool, worker_id
+from acidctl.hive.queue_entries import ABORTED_COMPACTION, free_single, own_pool, worker_id
 from acidctl.location.find import find
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, LockInfo, LockState, LockType, TxnState, TxnType
-from acidctl.metastore.queue.compactions import find_compactions, read_properties
+from acidctl.metastore.queue import find_compactions, read_properties
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]

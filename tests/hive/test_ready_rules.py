@@ -15,7 +15,7 @@ from acidctl.acid.state import select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.hive.ready_rules import AFTER_A_FAILURE, HIVES_TURN, OPEN_TXN_GAP, why_left, why_unmarked, why_waiting
 from acidctl.metastore.activity import KnownTxns, Txn, TxnStatus
-from acidctl.metastore.queue.compactions import READY, Compaction
+from acidctl.metastore.queue import READY, Compaction
 
 NOW = 1_800_000_000.0
 ENTRY = Compaction(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acidctl.base.errors import UsageProblem
-from acidctl.metastore.settings import Login, Said, find_settings, said_settings, seconds_in
+from acidctl.metastore.settings import Login, Setting, find_settings, seconds_in, sourced_settings
 
 
 def site(folder: Path, **pairs: str) -> dict[str, str]:
@@ -32,12 +32,12 @@ def test_times_are_those_of_hive(text: str, seconds: float | None) -> None:
 def test_what_is_given_wins_over_files_and_those_over_secrets_of_the_environment(tmp_path: Path) -> None:
     environ = site(tmp_path, **{"hive.metastore.uris": "thrift://a:1", "metastore.client.socket.timeout": "2min"})
     environ |= {"ACIDCTL_METASTORE_PASSWORD": "p", "ACIDCTL_METASTORE_TOKEN": "t"}
-    said = said_settings({"timeout": "5", "password": "mine"}, environ)
+    said = sourced_settings({"timeout": "5", "password": "mine"}, environ)
     assert said == {
-        "uris": Said("thrift://a:1", f"hive.metastore.uris in {tmp_path}/hive-site.xml"),
-        "timeout": Said("5"),
-        "password": Said("mine"),
-        "token": Said("t", "ACIDCTL_METASTORE_TOKEN"),
+        "uris": Setting("thrift://a:1", f"hive.metastore.uris in {tmp_path}/hive-site.xml"),
+        "timeout": Setting("5"),
+        "password": Setting("mine"),
+        "token": Setting("t", "ACIDCTL_METASTORE_TOKEN"),
     }
     settings = find_settings({"uris": "thrift://b:2"}, environ)
     assert settings
@@ -48,10 +48,10 @@ def test_what_is_given_wins_over_files_and_those_over_secrets_of_the_environment
 
 def test_a_jwt_of_the_environment_is_for_http_only() -> None:
     environ = {"HMS_JWT": "j"}
-    assert "token" not in said_settings({"uris": "thrift://a"}, environ)
-    assert said_settings({"uris": "https://a"}, environ)["token"] == Said("j", "HMS_JWT")
-    assert said_settings({"uris": "a:1", "transport": "http"}, environ)["token"].value == "j"
-    assert "token" not in said_settings({"uris": "https://a", "auth": "kerberos"}, environ)
+    assert "token" not in sourced_settings({"uris": "thrift://a"}, environ)
+    assert sourced_settings({"uris": "https://a"}, environ)["token"] == Setting("j", "HMS_JWT")
+    assert sourced_settings({"uris": "a:1", "transport": "http"}, environ)["token"].value == "j"
+    assert "token" not in sourced_settings({"uris": "https://a", "auth": "kerberos"}, environ)
     settings = find_settings({"uris": "https://a"}, environ)
     assert settings
     assert settings.login is Login.JWT
@@ -59,7 +59,7 @@ def test_a_jwt_of_the_environment_is_for_http_only() -> None:
 
 def test_without_an_address_there_is_none_and_secrets_alone_make_none() -> None:
     assert find_settings({}, {"ACIDCTL_METASTORE_TOKEN": "t"}) is None
-    assert said_settings({}, {"ACIDCTL_METASTORE_TOKEN": "t"}) == {}
+    assert sourced_settings({}, {"ACIDCTL_METASTORE_TOKEN": "t"}) == {}
 
 
 @pytest.mark.parametrize(

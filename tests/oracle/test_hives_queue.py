@@ -24,11 +24,11 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
-from acidctl.metastore.queue.compactions import Wish, request_compaction
+from acidctl.metastore.queue import Wish, request_compaction
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
-from acidctl.metastore.txn.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
 from acidctl.metastore.txn.locks import LeaderLock, ReadLock
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, TransactionRequest
 from acidctl.metastore.wire import BOOL, STRING, method
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

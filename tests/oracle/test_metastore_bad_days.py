@@ -16,7 +16,7 @@ from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.settings import find_settings
-from acidctl.metastore.txn.own_transaction import OwnTransaction
+from acidctl.metastore.txn.transaction import OwnTransaction
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 

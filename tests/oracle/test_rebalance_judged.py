@@ -19,7 +19,7 @@ from acidctl.acid.bucket import encode
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockComponent, LockType, Operation, TxnType
 from acidctl.metastore.settings import find_settings
-from acidctl.metastore.txn.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, TransactionRequest
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 

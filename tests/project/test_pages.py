@@ -16,7 +16,7 @@ from acidctl.base import errors
 from acidctl.cli.command_table import walk
 from acidctl.cli.config.settings import GENERAL, options_of
 from acidctl.cli.report import metrics
-from acidctl.metastore.queue.stuck import Cause
+from acidctl.hive.stuck import Cause
 from acidctl.spark.datasource.load_options import METASTORE, NAMES, STORAGE
 
 PAGES = sorted(

@@ -19,7 +19,7 @@ from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
 
 if TYPE_CHECKING:
     from acidctl.metastore.server import ServerFacts
-    from acidctl.metastore.settings import MetastoreSettings, Said
+    from acidctl.metastore.settings import MetastoreSettings, Setting
     from acidctl.verbs.engine import EngineOptions
 
 _MARGIN = 11
@@ -144,24 +144,24 @@ def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
 
 def _check_metastore(metastore: str) -> Part:
     from acidctl.location.arguments import NONE, client_of  # noqa: PLC0415 - only for --metastore
-    from acidctl.metastore.settings import find_settings, said_settings  # noqa: PLC0415 - only for --metastore
+    from acidctl.metastore.settings import find_settings, sourced_settings  # noqa: PLC0415 - only for --metastore
 
     record: Record = {"settings": [], "servers": [], "problem": None}
     problems: list[AcidctlError] = []
     try:
         given = settings_with_origins(metastore)
         texts = {name: value for name, (value, _) in given.items()}
-        said = said_settings(texts)
+        said = sourced_settings(texts)
         record["settings"] = [_setting(name, item, item.origin or given[name][1]) for name, item in said.items()]
         settings = None if texts.get("uris") == NONE else find_settings(texts)
         if settings is None:
             raise _no_metastore(said)
         for secret in settings.secrets:
             remember(secret)
-        client_of(settings)  # raises if a package is missing
+        opened = client_of(settings)  # raises if a package is missing
         from acidctl.metastore.server import look_at_servers  # noqa: PLC0415 - with thrift, which is there now
 
-        for facts in look_at_servers(settings):
+        for facts in look_at_servers(opened):
             record["servers"].append(_server(facts, settings))
             problems += facts.problems
     except AcidctlError as error:
@@ -170,7 +170,7 @@ def _check_metastore(metastore: str) -> Part:
     return {"metastore": record}, problems
 
 
-def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:
+def _no_metastore(said: Mapping[str, Setting]) -> UsageProblem:
     from acidctl.location.arguments import VARIABLES  # noqa: PLC0415 - only for --metastore
 
     if "uris" in said:
@@ -182,7 +182,7 @@ def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:
     return UsageProblem("no metastore is known", why, hint)
 
 
-def _setting(name: str, said: Said, origin: str) -> Record:
+def _setting(name: str, said: Setting, origin: str) -> Record:
     # An address with a user, and maybe a password, is refused.
     is_secret = is_secret_name(name) or (name == "uris" and "@" in said.value)
     return {"name": name, "value": HIDDEN if is_secret else hidden(said.value), "origin": origin}

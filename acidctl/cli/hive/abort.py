@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +18,7 @@ from acidctl.wording import age_text, human_count
 if TYPE_CHECKING:
     from acidctl.metastore.activity import KnownTxns, Txn
     from acidctl.metastore.client import Metastore
-    from acidctl.metastore.queue.compactions import Compaction
+    from acidctl.metastore.queue import Compaction
 
 _common = shared.together(
     click.argument("ids", nargs=-1, required=True, type=NumberType("ID", 1)),
@@ -57,13 +57,20 @@ def txn_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metas
 
     known, by_txn = find_transactions(metastore), locks_by_txn(find_locks(metastore))
     txns = {txn.id: txn for txn in known.txns}
-    ids = tuple(dict.fromkeys(ids))
-    refuse([(f"transaction {id_}", why) for id_ in ids if (why := _why_not_open(id_, txns.get(id_), known))])
-    texts = [_txn_text(txns[id_], known, locks_text(by_txn.get(id_, ()))) for id_ in ids]
+    refuse({f"transaction {id_}": _why_not_open(id_, txns.get(id_), known) for id_ in ids})
     records = {id_: txn_record(txns[id_], known, by_txn.get(id_, ())) for id_ in ids}
-    results, what = Results(output), human_count(len(ids), "transaction")
-    shown = zip(texts, records.values(), strict=True)
-    if results.is_only_planned(shown, what, "Abort", "aborted", dry_run=dry_run, yes=yes):
+
+    def text(txn: Record) -> str:
+        return sentence(
+            f"transaction {txn['id']} of {txn['user']}@{txn['host']}",
+            f"open for {age_text(txn['age'])}, last heartbeat {age_text(txn['silent'])} ago",
+            *(f"{name} {txn[name]}" for name in ("type", "query", "agent") if txn[name]),
+            locks_text(txn["locks"]) or "no locks",
+        )
+
+    results, what = Results(output), human_count(len(records), "transaction")
+    items = [(text(record), record) for record in records.values()]
+    if results.is_only_planned(items, what, "Abort", "aborted", dry_run=dry_run, yes=yes):
         return results.status
 
     def end(id_: int) -> tuple[str, str]:
@@ -73,22 +80,11 @@ def txn_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metas
 
 
 def _why_not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
+    if txn is None and id_ > known.high_watermark:
+        return f"was never opened: the newest is {known.high_watermark}"
     if txn is None:
-        if id_ > known.high_watermark:
-            return f"was never opened: the newest is {known.high_watermark}"
         return "is not open: it was committed, or aborted and forgotten"
     return "" if txn.state.value == "open" else "is not open: it is aborted"
-
-
-def _txn_text(txn: Txn, known: KnownTxns, locks: str) -> str:
-    return sentence(
-        f"transaction {txn.id} of {txn.user}@{txn.host}",
-        f"open for {age_text(known.age(txn.started))}, last heartbeat {age_text(known.age(txn.last_heartbeat))} ago",
-        f"type {txn.type}" if txn.type else "",
-        f"query {txn.query}" if txn.query else "",
-        f"agent {txn.agent}" if txn.agent else "",
-        locks or "no locks",
-    )
 
 
 @shared.command(
@@ -106,7 +102,7 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
     do it at all.
     """
     from acidctl.metastore.activity import find_transactions
-    from acidctl.metastore.queue.compactions import abort_compactions, find_compactions
+    from acidctl.metastore.queue import abort_compactions, find_compactions
 
     if not metastore.features.txn_types:
         raise UsageProblem(
@@ -114,16 +110,22 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
             "that came with Hive 4",
             "let a worker take it: where nothing is left to compact it ends at once; or set no_auto_compaction",
         )
-    known = find_transactions(metastore)
+    now = find_transactions(metastore).now
     entries = {entry.id: entry for entry in find_compactions(metastore)}
-    ids = tuple(dict.fromkeys(ids))
-    refuse([(f"compaction {id_}", why) for id_ in ids if (why := _why_not_waiting(entries.get(id_)))])
-    records = {id_: entry_record(entries[id_], known.now) for id_ in ids}
-    results, what = Results(output), human_count(len(ids), "compaction")
-    shown = zip([_entry_text(entries[id_], known) for id_ in ids], records.values(), strict=True)
-    if results.is_only_planned(shown, what, "Take out", "taken out of the queue", dry_run=dry_run, yes=yes):
+    refuse({f"compaction {id_}": _why_not_waiting(entries.get(id_)) for id_ in ids})
+    records = {id_: entry_record(entries[id_], now) for id_ in ids}
+
+    def text(entry: Record) -> str:
+        by = f"; asked for by {entry['initiator']}" if entry["initiator"] else ""
+        pool = f" in the pool {entry['pool']}" if entry["pool"] else ""
+        waits = f"which waits{pool} for {age_text(entry['age'])}{by}"
+        return f"compaction {entry['id']}: {entry['kind']} of {entry['on']}, {waits}"
+
+    results, what = Results(output), human_count(len(records), "compaction")
+    items = [(text(record), record) for record in records.values()]
+    if results.is_only_planned(items, what, "Take out", "taken out of the queue", dry_run=dry_run, yes=yes):
         return results.status
-    answers = abort_compactions(metastore, ids)
+    answers = abort_compactions(metastore, list(records))
 
     def end(id_: int) -> tuple[str, str]:
         is_done, message = answers.get(id_, (False, "the metastore said nothing of it"))
@@ -134,26 +136,17 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
     return _end(records, end, results, "compaction")
 
 
-def _entry_text(entry: Compaction, known: KnownTxns) -> str:
-    by = f"; asked for by {entry.initiator}" if entry.initiator else ""
-    pool = f" in the pool {entry.pool}" if entry.pool else ""
-    age = age_text(known.age(entry.enqueued))
-    return f"compaction {entry.id}: {entry.kind} of {entry.name}, which waits{pool} for {age}{by}"
-
-
 def _why_not_waiting(entry: Compaction | None) -> str:
-    from acidctl.metastore.queue.compactions import INITIATED, READY, WORKING
+    from acidctl.metastore.queue import INITIATED, READY, WORKING
 
     if entry is None:
         return "is not there"
-    if entry.state == INITIATED:
-        return ""
     if entry.state == WORKING:
         txn = f": acidctl hive abort txn {entry.txn} ends it" if entry.txn else ""
         return f"of {entry.name} is at work with {entry.worker or 'a worker'}{txn}"
     if entry.state == READY:
         return f"of {entry.name} is done, and waits for the cleaner: acidctl hive txns --blocking says for whom"
-    return f"of {entry.name} is over: {entry.state}"
+    return "" if entry.state == INITIATED else f"of {entry.name} is over: {entry.state}"
 
 
 def _end(records: Mapping[int, Record], end: Callable[[int], tuple[str, str]], results: Results, noun: str) -> int:
@@ -164,18 +157,17 @@ def _end(records: Mapping[int, Record], end: Callable[[int], tuple[str, str]], r
     """
     from acidctl.metastore.errors import Unreachable, Unreadable
 
-    remaining: Sequence[int] = list(records)
+    remaining = dict(records)
     for id_, record in records.items():
-        remaining = remaining[1:]
+        del remaining[id_]
         try:
             result, words = end(id_)
+            results.put({**record, "result": result}, f"{noun} {id_}: {words or result}")
         except AcidctlError as error:
             results.failed(f"{noun} {id_}", error, record)
             if isinstance(error, Unreachable | Unreadable):
                 if remaining:
-                    ids = some(list(map(str, remaining)))
-                    note(f"{human_count(len(remaining), noun)} not asked for any more: {ids}")
+                    count = human_count(len(remaining), noun)
+                    note(f"{count} not asked for any more: {some(list(map(str, remaining)))}")
                 break
-        else:
-            results.put({**record, "result": result}, f"{noun} {id_}: {words or result}")
     return results.status

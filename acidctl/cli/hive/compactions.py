@@ -2,34 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import itemgetter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.hive.records import Record, entry_record, sentence, tables_argument
+from acidctl.cli.hive.records import Record, RecordList, column, entry_record, sentence, tables_argument
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.screen import on_screen
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
     from acidctl.metastore.client import Metastore
-    from acidctl.metastore.queue.compactions import Compaction
-    from acidctl.metastore.queue.stuck import Stuck
-    from acidctl.metastore.server import Switches
+    from acidctl.metastore.queue import Compaction
 
 _STYLES = {
     "initiated": "yellow", "working": "cyan", "ready for cleaning": "yellow", "succeeded": "green", "failed": "red",
     "did not initiate": "red", "refused": "red", "aborted": "red",
 }  # fmt: skip
-_COLUMNS = (
+
+
+def _remark(entry: Record) -> str:
+    job = f"job {entry['job']}" if entry["job"] else ""
+    waits = f"waits for the transactions below {entry['nextTxn']}" if entry["nextTxn"] and not entry["ended"] else ""
+    return sentence(entry["error"], job, waits)
+
+
+_KEYS = (
     "id", "on", "kind", "state", "pool", "worker", "job", "runAs", "initiator", "enqueued", "started", "committed",
     "ended", "age", "txn", "nextTxn", "highestWriteId", "error",
 )  # fmt: skip
-_STUCK_COLUMNS = (*_COLUMNS, "cause", "why", "frees", "blockers")
+_FIRST = (
+    column("id", text=str, right=True),
+    column("table or partition", "on"),
+    column("kind"),
+    column("state"),
+    column("age", text=age_text, right=True, is_clear=False),
+)
+_LIST = RecordList(
+    _KEYS,
+    (
+        *_FIRST,
+        column("pool", worth=2, beside=True, is_clear=False),
+        column("started (UTC)", "started", on_screen, worth=3, beside=True),
+        column("worker", worth=4, is_clear=False),
+    ),
+    "what is known",
+    _remark,
+    "no compactions",
+    {**_STYLES, "": "red"},  # Hive 3 calls a failed entry attempted, or something else
+)
+_STUCK_LIST = replace(
+    _LIST,
+    keys=(*_KEYS, "cause", "why", "frees", "blockers"),
+    columns=_FIRST,
+    remark_heading="why, and what frees it",
+    remark=lambda entry: f"{entry['why']}; {entry['frees']}",
+    nothing="nothing is stuck",
+    styles={"": "red"},
+)
 
 
 @shared.command(
@@ -53,11 +86,12 @@ def command(
     worked on for too long, that no worker takes, whose cleaning is held back or whose transaction was aborted, and
     locations that the initiator has given up after failures.
     """
-    from acidctl.hive.queue_view import find_stuck_entries
+    from acidctl.cli.report.waits import what_frees, why_stuck
+    from acidctl.hive.blocking import find_stuck_entries
     from acidctl.hive.table_names import as_hive_names, is_named
     from acidctl.location.arguments import HiveName
     from acidctl.metastore.activity import now_by
-    from acidctl.metastore.queue.compactions import find_compactions, is_wanted
+    from acidctl.metastore.queue import find_compactions, is_wanted
 
     wanted, tables = {"pool": pool, "state": state}, as_hive_names(names)
     if len(tables) == 1 and not (name := HiveName.parse(tables[0])).is_pattern:
@@ -66,65 +100,22 @@ def command(
     def is_of_tables(entry: Compaction) -> bool:
         return not tables or is_named(tables, entry.database, entry.table, entry.partition)
 
-    if stuck:
-        queue = find_stuck_entries(metastore)
-        records = [
-            _stuck_record(item, queue.known.now, queue.switches)
-            for item in queue.stuck
-            if is_wanted(item.entry, wanted) and is_of_tables(item.entry)
-        ]
-        return view.show(records, _STUCK_COLUMNS, _stuck_table, "nothing is stuck")
-    entries = [entry for entry in find_compactions(metastore, **wanted) if is_of_tables(entry)]
-    now = now_by(when for entry in entries for when in (entry.enqueued, entry.started, entry.committed, entry.ended))
-    return view.show([entry_record(entry, now) for entry in entries], _COLUMNS, _table, "no compactions")
-
-
-def _stuck_record(stuck: Stuck, now: float, switches: Switches) -> Record:
-    from acidctl.cli.report.waits import what_frees, why_stuck
-
-    return {
-        **entry_record(stuck.entry, now),
-        "cause": stuck.cause.value,
-        "why": why_stuck(stuck, switches),
-        "frees": what_frees(stuck, switches),
-        "blockers": [*stuck.blockers, *(lock.id for lock in stuck.locks)],
-    }
-
-
-_FIRST: Sequence[tuple[ScreenColumn, Callable[[Record], str]]] = (
-    (ScreenColumn("id", True), lambda entry: str(entry["id"])),
-    (ScreenColumn("table or partition"), itemgetter("on")),
-    (ScreenColumn("kind"), itemgetter("kind")),
-    (ScreenColumn("state"), itemgetter("state")),
-    (ScreenColumn("age", True, is_clear=False), lambda entry: age_text(entry["age"])),
-)
-
-
-def _table(found: Sequence[Record]) -> FittedTable:
-    return fitted(
-        [
-            *_FIRST,
-            (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda entry: entry["pool"] or ""),
-            (ScreenColumn("started (UTC)", worth=3, beside=True), lambda entry: on_screen(entry["started"])),
-            (ScreenColumn("worker", worth=4, is_clear=False), lambda entry: entry["worker"] or ""),
-        ],
-        "what is known",
-        found,
-        # Hive 3 calls a failed entry attempted, or something else.
-        lambda entry, cells: Row(cells, _remark(entry), styles=((3, _STYLES.get(entry["state"], "red")),)),
-    )
-
-
-def _remark(entry: Record) -> str:
-    job = f"job {entry['job']}" if entry["job"] else ""
-    waits = f"waits for the transactions below {entry['nextTxn']}" if entry["nextTxn"] and not entry["ended"] else ""
-    return sentence(entry["error"], job, waits)
-
-
-def _stuck_table(found: Sequence[Record]) -> FittedTable:
-    return fitted(
-        _FIRST,
-        "why, and what frees it",
-        found,
-        lambda entry, cells: Row(cells, f"{entry['why']}; {entry['frees']}", styles=((3, "red"),)),
-    )
+    if not stuck:
+        entries = [entry for entry in find_compactions(metastore, **wanted) if is_of_tables(entry)]
+        now = now_by(
+            when for entry in entries for when in (entry.enqueued, entry.started, entry.committed, entry.ended)
+        )
+        return _LIST.show(view, [entry_record(entry, now) for entry in entries])
+    queue = find_stuck_entries(metastore)
+    records = [
+        {
+            **entry_record(item.entry, queue.known.now),
+            "cause": item.cause.value,
+            "why": why_stuck(item, queue.switches),
+            "frees": what_frees(item, queue.switches),
+            "blockers": [*item.blockers, *(lock.id for lock in item.locks)],
+        }
+        for item in queue.stuck
+        if is_wanted(item.entry, wanted) and is_of_tables(item.entry)
+    ]
+    return _STUCK_LIST.show(view, records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -58,24 +57,26 @@ def command(
 
     silent = silent_for(older_than, find_switches(metastore))
     if not force:
-        refuse_where_it_is_done(metastore, _warn_of_silent)
+        refuse_where_it_is_done(
+            metastore, lambda url: warn(f"{url} does not answer: whether it keeps house is not known")
+        )
     dead = find_dead(metastore, silent)
     results = Results(output)
     for txn in dead.kept:
-        text, record = _client(txn, txn.started, dead.by_txn.get(txn.id, ()), dead.now)
+        text, record = _client(dead, txn)
         results.put({**record, "result": "kept"}, f"{text}; left alone: it is, or may be, of a replication")
-    if not dead.txns and not dead.locks:
+    clients = _clients(dead)
+    if not clients:
         if results.is_table:
             note(f"nothing is silent for {age_text(silent)} or longer")
         return ExitStatus.DONE
-    if results.is_only_planned(_clients(dead), _counts(dead), "End", "ended", dry_run=dry_run, yes=yes):
+    if results.is_only_planned(clients.values(), _counts(dead), "End", "ended", dry_run=dry_run, yes=yes):
         return ExitStatus.DONE
     ended = end_dead(metastore, dead, silent)
-    ids = set()
-    for _, record in _clients(ended):
-        ids.add((record["id"], record["lock"]))
+    now_ended = _clients(ended)
+    for _, record in now_ended.values():
         results.put({**record, "result": "ended"})
-    alive = [record for _, record in _clients(dead) if (record["id"], record["lock"]) not in ids]
+    alive = [record for key, (_, record) in clients.items() if key not in now_ended]
     for record in alive:
         results.put({**record, "result": "alive"})
     results.say(f"{_counts(ended) or 'nothing'} ended")
@@ -84,40 +85,37 @@ def command(
     return ExitStatus.DONE
 
 
-def _warn_of_silent(url: str) -> None:
-    warn(f"{url} does not answer: whether it keeps house is not known")
-
-
 def _counts(dead: Dead) -> str:
     parts = ((dead.txns, "transaction"), (dead.locks, "lock"))
     return " and ".join(human_count(len(some), noun) for some, noun in parts if some)
 
 
-def _clients(dead: Dead) -> Iterator[tuple[str, Record]]:
-    for txn in dead.txns:
-        locks = dead.by_txn.get(txn.id, ())
-        text, record = _client(txn, txn.started, locks, dead.now)
-        yield f"{text}; {locks_text(locks) or 'no locks'}", record
-    for lock in dead.locks:
-        text, record = _client(lock, lock.acquired, (lock,), dead.now)
-        yield f"{text}; {locks_text((lock,))}", {**record, "id": None, "lock": lock.id, "type": None}
+def _clients(dead: Dead) -> dict[tuple[str, int], tuple[str, Record]]:
+    """Return a text and a record for each transaction and lock that is to end."""
+    clients: dict[tuple[str, int], tuple[str, Record]] = {}
+    both: tuple[Txn | Lock, ...] = (*dead.txns, *dead.locks)
+    for client in both:
+        text, record = _client(dead, client)
+        noun = "transaction" if record["lock"] is None else "lock"
+        clients[noun, client.id] = f"{text}; {locks_text(record['locks']) or 'no locks'}", record
+    return clients
 
 
-def _client(client: Txn | Lock, begun: float | None, locks: Sequence[Lock], now: float) -> tuple[str, Record]:
-    age, silent = (None if when is None else max(now - when, 0.0) for when in (begun, client.last_heartbeat))
-    noun = "lock" if client in locks else "transaction"
-    text = (
-        f"{noun} {client.id} of {client.user}@{client.host}: begun {age_text(age)} ago, silent for {age_text(silent)}"
-    )
-    return text, {
-        "id": client.id,
-        "lock": None,
+def _client(dead: Dead, client: Txn | Lock) -> tuple[str, Record]:
+    is_lock = client in dead.locks
+    begun = getattr(client, "acquired" if is_lock else "started")
+    age, silent = (None if when is None else max(dead.now - when, 0.0) for when in (begun, client.last_heartbeat))
+    who = f"{'lock' if is_lock else 'transaction'} {client.id} of {client.user}@{client.host}"
+    locks = (client,) if is_lock else dead.by_txn.get(client.id, ())
+    return f"{who}: begun {age_text(age)} ago, silent for {age_text(silent)}", {
+        "id": None if is_lock else client.id,
+        "lock": client.id if is_lock else None,
         "user": client.user,
         "host": client.host,
         "agent": client.agent or None,
         "started": time_of(begun),
         "lastHeartbeat": time_of(client.last_heartbeat),
         "silent": whole(silent),
-        "type": client.type,
-        "locks": list(map(lock_record, locks)),
+        "type": None if is_lock else client.type,
+        "locks": list(map(lock_record, locks)),  # type: ignore[arg-type]
     }

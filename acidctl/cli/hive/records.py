@@ -1,38 +1,82 @@
-"""JSON records about transactions, locks and compactions, and the results of commands on them."""
+"""JSON records about transactions, locks and compactions, their tables for people, and the results of commands."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, note, put_text
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.wording import time_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.activity import KnownTxns, Lock, Txn
-    from acidctl.metastore.queue.compactions import Compaction
+    from acidctl.metastore.queue import Compaction
 
 _NAMED = 3
 _NUMBERED = ("id", "part")
 """Fields in which 0 is a value, and not a missing one."""
 
 Record = dict[str, Any]
+Column = tuple[ScreenColumn, Callable[[Record], str]]
 
 tables_argument = shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
 """Tables and patterns, ``db.table`` or ``db.*``, passed on as the keyword `names`; empty for all."""
+
+
+def column(
+    heading: str, key: str = "", text: Callable[[Any], str] = lambda value: str(value or ""), **more: Any
+) -> Column:
+    """Return a column of a table for people.
+
+    Args:
+        key: of the records; default: the heading.
+    """
+    return ScreenColumn(heading, **more), lambda record: text(record[key or heading])
+
+
+@dataclass(frozen=True)
+class RecordList:
+    """A list of records, as every form of output shows it.
+
+    Attributes:
+        keys: the columns of CSV in order; with their kinds if the user may choose among them.
+        nothing: the note for people if there are no records.
+        styles: of the column "state", by its value; "" for all other values.
+    """
+
+    keys: Mapping[str, str] | Sequence[str]
+    columns: Sequence[Column]
+    remark_heading: str
+    remark: Callable[[Record], str]
+    nothing: str
+    styles: Mapping[str, str] = field(default_factory=dict)
+
+    def show(self, view: View, records: Sequence[Record], nothing: str = "") -> int:
+        """Print records, and return the exit status."""
+        return view.show(records, self.keys, self._table, nothing or self.nothing)
+
+    def _table(self, records: Sequence[Record]) -> FittedTable:
+        states = [at for at, (shown, _) in enumerate(self.columns) if shown.heading == "state"]
+
+        def row(record: Record, cells: tuple[str, ...]) -> Row:
+            style = self.styles.get(record.get("state") or "", self.styles.get("", ""))
+            return Row(cells, self.remark(record), styles=tuple((at, style) for at in states))
+
+        return fitted(self.columns, self.remark_heading, records, row)
 
 
 class Results:
     """Prints results: a sentence for people, a record for programs.
 
     Attributes:
-        status: the worst exit status of all failures.
         counts: the number of results of each kind.
     """
 
@@ -61,32 +105,23 @@ class Results:
         self._records.put({**record, "result": "failed", "error": error.code})
         show_failure(what, error)
 
-    def sum_up(self, looked: str) -> None:
-        """Print the counts, for people only.
-
-        Args:
-            looked: what was checked, with its number.
-        """
+    def sum_up(self, checked: str) -> None:
+        """Print the counts, for people only."""
         if self.is_table:
             parts = [f"{count:,} {words}" for words, count in sorted(self.counts.items())]
-            note(f"{looked}{': ' if parts else ''}{', '.join(parts)}")
+            note(f"{checked}{': ' if parts else ''}{', '.join(parts)}")
 
     def is_only_planned(
-        self, shown: Iterable[tuple[str, Record]], what: str, do: str, done: str, *, dry_run: bool, yes: bool
+        self, items: Iterable[tuple[str, Record]], what: str, do: str, done: str, *, dry_run: bool, yes: bool
     ) -> bool:
         """Show what would be done, and ask; return whether to stop after that.
 
         Args:
-            shown: a sentence and a record for each item.
-            what: the items, with their number.
             do, done: the verb, as an order and as a participle.
-
-        Raises:
-            RefusedError: the answer was no, or nobody can answer.
         """
         from acidctl.cli.report.verb_screen import confirm
 
-        for text, record in shown:
+        for text, record in items:
             self.say(text)
             if dry_run:
                 self.put({**record, "result": "planned"})
@@ -95,16 +130,16 @@ class Results:
         return dry_run
 
 
-def refuse(reasons: Sequence[tuple[str, str]]) -> None:
+def refuse(reasons: Mapping[str, str]) -> None:
     """Refuse for the first of several reasons, if there is one.
 
     Args:
-        reasons: pairs of an item, and why it cannot be ended.
+        reasons: why an item cannot be ended, by its name; empty if it can.
     """
-    if reasons:
-        what, why = reasons[0]
-        more = f"; and {len(reasons) - 1} more like it" if len(reasons) > 1 else ""
-        raise RefusedError(f"{what} {why}", f"nothing was ended{more}", "see `acidctl hive txns` and `compactions`")
+    refused = [f"{what} {why}" for what, why in reasons.items() if why]
+    if refused:
+        more = f"; and {len(refused) - 1} more like it" if len(refused) > 1 else ""
+        raise RefusedError(refused[0], f"nothing was ended{more}", "see `acidctl hive txns` and `compactions`")
 
 
 def whole(seconds: float | None) -> int | None:
@@ -114,11 +149,11 @@ def whole(seconds: float | None) -> int | None:
 def fields_of(value: DataclassInstance) -> Record:
     """Return the JSON form of a value of the metastore: names in camel case, times as text, null for empty fields."""
     record: Record = {}
-    for field in fields(value):
-        first, *rest = field.name.split("_")
-        item = getattr(value, field.name)
+    for each in fields(value):
+        first, *rest = each.name.split("_")
+        item = getattr(value, each.name)
         shown = time_of(item) if isinstance(item, float) else item
-        record[first + "".join(map(str.title, rest))] = shown if shown or field.name in _NUMBERED else None
+        record[first + "".join(map(str.title, rest))] = shown if shown or each.name in _NUMBERED else None
     return record
 
 
@@ -138,14 +173,11 @@ def entry_record(entry: Compaction, now: float) -> Record:
     return {**record, "age": None if entry.since is None else whole(max(now - entry.since, 0.0))}
 
 
-def locks_text(locks: Sequence[Lock]) -> str:
+def locks_text(locks: Sequence[Record]) -> str:
     """Return ``SHARED_READ on sales.orders and 2 more``."""
-    return some([f"{lock.type} on {lock.on}{', which waits' if lock.is_waiting else ''}" for lock in locks])
-
-
-def held_text(record: Record) -> str:
-    """Return the locks of a record in short."""
-    return some([f"{lock['type']} on {lock['on']}" for lock in record["locks"]])
+    return some(
+        [f"{lock['type']} on {lock['on']}{', which waits' if lock['state'] == 'WAITING' else ''}" for lock in locks]
+    )
 
 
 def some(texts: Sequence[str]) -> str:

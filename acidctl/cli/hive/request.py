@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +21,7 @@ from acidctl.wording import human_count
 
 if TYPE_CHECKING:
     from acidctl.metastore.client import Metastore
-    from acidctl.metastore.queue.compactions import Compaction, QueueAnswer, Wish
+    from acidctl.metastore.queue import Compaction, Wish
     from acidctl.metastore.tables import HiveTable
 
 _POLL_SECONDS = 1.0
@@ -82,7 +83,7 @@ def command(
     """
     from acidctl.hive.table_names import wishes_for
     from acidctl.location.warehouse import Warehouse
-    from acidctl.metastore.queue.compactions import Wish, check_wish
+    from acidctl.metastore.queue import Wish, check_wish
 
     if kind is None:
         raise click.UsageError("say which compaction: --major, --minor or --rebalance.")
@@ -91,7 +92,11 @@ def command(
     properties = tuple(key_and_value(item, "--property") for item in property_)
     asked = Wish("", "", "", kind, pool or "", properties, buckets, order_by or "")
     check_wish(metastore, asked)
-    wishes = list(wishes_for(Warehouse(metastore, exclude), names, asked, _warn_of_sorted))
+
+    def warn_of_sorted(table: HiveTable) -> None:
+        warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
+
+    wishes = list(wishes_for(Warehouse(metastore, exclude), names, asked, warn_of_sorted))
     results = Results(output)
     if dry_run:
         for wish in wishes:
@@ -101,20 +106,6 @@ def command(
     if wait and accepted and _wait(metastore, accepted, results, deadline) and not results.status:
         return ExitStatus.POSTPONED
     return results.status
-
-
-def _warn_of_sorted(table: HiveTable) -> None:
-    warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
-
-
-def _put(results: Results, wish: Wish, result: str, id_: int = 0, state: str = "", why: str = "") -> None:
-    results.put(_record(wish, result, id_, state, why), _text(wish, result, id_, state, why))
-
-
-def _text(wish: Wish, result: str, id_: int, state: str, why: str) -> str:
-    entry = f" as {id_}" if id_ and result != "refused" else ""
-    shown = f", {state}{f': {why}' if why else ''}" if state or why else ""
-    return f"{wish.name}: {wish.kind} {result}{entry}{shown}"
 
 
 def _record(wish: Wish, result: str, id_: int = 0, state: str = "", why: str = "") -> Record:
@@ -132,14 +123,21 @@ def _record(wish: Wish, result: str, id_: int = 0, state: str = "", why: str = "
     }
 
 
-def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_last: bool) -> dict[int, Wish]:
-    """Request each compaction; return those that are in the queue now, by their ids.
+def _put(
+    results: Results, wish: Wish, result: str, *, id_: int = 0, state: str = "", why: str = "", is_last: bool = True
+) -> None:
+    """Print a result; programs get only the last one of a compaction."""
+    entry = f" as {id_}" if id_ and result != "refused" else ""
+    shown = f", {state}{f': {why}' if why else ''}" if state or why else ""
+    if is_last:
+        results.put(_record(wish, result, id_, state, why))
+    results.say(f"{wish.name}: {wish.kind} {result}{entry}{shown}")
 
-    Args:
-        is_last: False if the command waits for the compactions: programs then get records at their end only.
-    """
+
+def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_last: bool) -> dict[int, Wish]:
+    """Request each compaction; return those that are in the queue now, by their ids."""
     from acidctl.metastore.errors import Unreachable, Unreadable
-    from acidctl.metastore.queue.compactions import request_compaction
+    from acidctl.metastore.queue import request_compaction
 
     accepted: dict[int, Wish] = {}
     for wish in wishes:
@@ -153,74 +151,63 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_l
                 note("whether the last one was taken is not known: acidctl hive compactions shows it")
                 break  # the server cannot be reached any more
             continue
-        if not answer.accepted:
-            results.status = max(results.status, ExitStatus.REFUSED)
-            _put(results, wish, "refused", answer.id, answer.state, _refusal(answer))
+        put = partial(_put, results, wish, id_=answer.id, state=answer.state)
+        if answer.accepted:
+            accepted[answer.id] = wish
+            put("requested", is_last=is_last)
             continue
-        accepted[answer.id] = wish
-        if is_last:
-            _put(results, wish, "requested", answer.id, answer.state)
-        else:
-            results.say(_text(wish, "requested", answer.id, answer.state, ""))
+        results.status = max(results.status, ExitStatus.REFUSED)
+        why = answer.message or "the metastore gives no reason"
+        if answer.id:
+            why = f"compaction {answer.id} of it is {answer.state or 'in the queue'}"
+        put("refused", why=why)
     if results.is_table and len(wishes) > 1:
         note(f"{human_count(len(accepted), 'compaction')} of {len(wishes):,} requested")
     return accepted
-
-
-def _refusal(answer: QueueAnswer) -> str:
-    if answer.id:
-        return f"compaction {answer.id} of it is {answer.state or 'in the queue'}"
-    return answer.message or "the metastore gives no reason"
 
 
 def _wait(metastore: Metastore, asked: Mapping[int, Wish], results: Results, deadline: float | None) -> bool:
     """Poll until all are done or time is up; return whether some are unfinished."""
     from acidctl.base.deadline import Deadline
     from acidctl.cli.output.progress import progress
-    from acidctl.metastore.queue.compactions import INITIATED, WORKING
+    from acidctl.metastore.queue import INITIATED, WORKING, find_compactions
 
-    until = None if deadline is None else time.monotonic() + deadline
-    metastore.until = Deadline() if until is None else Deadline(until)
+    until = Deadline() if deadline is None else Deadline(time.monotonic() + deadline)
+    metastore.until = until
     waiting, pause = dict(asked), _POLL_SECONDS
     states: dict[int, Compaction] = {}
     with progress("waiting for compactions", len(asked)) as bar:
         while waiting:
-            states = _states(metastore, list(waiting))
+            is_short = metastore.features.txn_types and len(waiting) <= _ONE_BY_ONE
+            lists = [find_compactions(metastore, id=id_) for id_ in (waiting if is_short else (None,))]
+            states = {entry.id: entry for entries in lists for entry in entries}
             for id_ in list(waiting):
                 entry = states.get(id_)
                 if entry is None or entry.state not in (INITIATED, WORKING):
                     _done(waiting.pop(id_), id_, entry, results)
                     bar.advance()
-            if not waiting or (until is not None and time.monotonic() >= until):
+            if not waiting or until.is_over:
                 break
-            time.sleep(pause if until is None else max(0.0, min(pause, until - time.monotonic())))
+            time.sleep(max(0.0, min(pause, until.at - time.monotonic())))
             pause = min(pause * 1.5, _MOST_SECONDS)
     for id_, wish in waiting.items():
         entry = states.get(id_)
-        _put(results, wish, "unfinished", id_, entry.state if entry else "")
+        _put(results, wish, "unfinished", id_=id_, state=entry.state if entry else "")
     if waiting:
         names = some([wish.name for wish in waiting.values()])
         note(f"time is up: {names} not done; acidctl hive compactions shows them")
     return bool(waiting)
 
 
-def _states(metastore: Metastore, ids: Sequence[int]) -> dict[int, Compaction]:
-    from acidctl.metastore.queue.compactions import find_compactions
-
-    if metastore.features.txn_types and len(ids) <= _ONE_BY_ONE:
-        return {entry.id: entry for id_ in ids for entry in find_compactions(metastore, id=id_)}
-    return {entry.id: entry for entry in find_compactions(metastore)}
-
-
 def _done(wish: Wish, id_: int, entry: Compaction | None, results: Results) -> None:
-    from acidctl.metastore.queue.compactions import FAILED_STATES, READY
+    from acidctl.metastore.queue import FAILED_STATES, READY
 
     if entry is None:
         # The history keeps only a few entries of a location.
-        _put(results, wish, "gone", id_, "", "the queue and its history do not have it any more")
+        _put(results, wish, "gone", id_=id_, why="the queue and its history do not have it any more")
     elif entry.state in FAILED_STATES:
         results.status = max(results.status, ExitStatus.STORAGE)
-        _put(results, wish, "failed", id_, entry.state, entry.error)
+        _put(results, wish, "failed", id_=id_, state=entry.state, why=entry.error)
     else:
         why = "it is cleaned when nobody reads the old files any more" if entry.state == READY else ""
-        _put(results, wish, "compacted", id_, entry.state, why)
+        _put(results, wish, "compacted", id_=id_, state=entry.state, why=why)

@@ -37,13 +37,7 @@ _STALE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class ServiceCall(Generic[OptionsT]):
-    """A parsed command line of a service.
-
-    Attributes:
-        names: tables; empty for all.
-        listen: address for metrics.
-        yes: do not ask.
-    """
+    """A parsed command line of a service."""
 
     metastore: Metastore
     options: OptionsT
@@ -67,10 +61,7 @@ def service_command(
     """Make the command of a service.
 
     Args:
-        options: the dataclass of its options.
         has_names: take tables, and patterns of tables to leave out.
-        asks: add ``--yes``.
-        changes: the service writes to the locations.
         main: the parameters whose options ``-h`` shows.
     """
 
@@ -108,48 +99,39 @@ def service_command(
     return decorate
 
 
-_Figure = tuple[str, str, "Callable[[Counts], Any]"]
+_Figure = tuple[str, str, str]
+"""Name and help of a series, and the counter, or the attribute of one, that it shows."""
 
 _FIGURES: dict[str, tuple[_Figure, ...]] = {
     "worker": (
-        ("entries", "Compactions that it took, by their result.", lambda counts: counts.results),
-        ("bytes", "Bytes of inputs and outputs.", lambda counts: counts.bytes),
-        ("seconds", "Time between taking entries and their ends.", lambda counts: counts.seconds),
+        ("entries", "Compactions that it took, by their result.", "results"),
+        ("bytes", "Bytes of inputs and outputs.", "bytes"),
+        ("seconds", "Time between taking entries and their ends.", "seconds"),
+        ("running", "Entries that it works on.", "running"),
+        ("last_look_timestamp_seconds", "When the metastore last answered it.", "checked"),
     ),
     "initiator": (
-        ("locations", "Locations that it checked, by their result.", lambda counts: counts.results),
-        ("rounds", "Checks of the whole warehouse.", lambda counts: counts.rounds),
+        ("locations", "Locations that it checked, by their result.", "results"),
+        ("rounds", "Checks of the whole warehouse.", "rounds"),
+        ("leading", "1 while it holds the lock.", "leading"),
+        ("round_seconds", "Duration of the last check.", "seconds"),
+        ("last_round_timestamp_seconds", "When the last check ended.", "checked"),
     ),
     "cleaner": (
-        ("entries", "Entries ready for cleaning, by their result.", lambda counts: counts.results),
-        ("marked", "Entries that the metastore has as done.", lambda counts: counts.marked),
-        ("bytes", "Bytes that were removed.", lambda counts: counts.bytes["removed"]),
-        ("rounds", "Checks of the queue.", lambda counts: counts.rounds),
+        ("entries", "Entries ready for cleaning, by their result.", "results"),
+        ("marked", "Entries that the metastore has as done.", "marked"),
+        ("bytes", "Bytes that were removed.", "removed"),
+        ("rounds", "Checks of the queue.", "rounds"),
+        ("last_round_timestamp_seconds", "When the last check ended.", "checked"),
     ),
 }
-"""Counters of each service."""
-
-_GAUGES: dict[str, tuple[_Figure, ...]] = {
-    "worker": (
-        ("running", "Entries that it works on.", lambda counts: counts.running),
-        ("last_look_timestamp_seconds", "When the metastore last answered it.", lambda counts: counts.checked),
-    ),
-    "initiator": (
-        ("leading", "1 while it holds the lock.", lambda counts: int(counts.leading)),
-        ("round_seconds", "Duration of the last check.", lambda counts: counts.seconds),
-        ("last_round_timestamp_seconds", "When the last check ended.", lambda counts: counts.checked),
-    ),
-    "cleaner": (("last_round_timestamp_seconds", "When the last check ended.", lambda counts: counts.checked),),
-}
+_GAUGES = ("running", "leading", "round_seconds", "last_look_timestamp_seconds", "last_round_timestamp_seconds")
+"""The series that may fall; all others are counters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """The figures of a service, as Prometheus' library collects them.
-
-    Attributes:
-        service: worker, initiator or cleaner.
-    """
+    """The figures of a service, as Prometheus' library collects them."""
 
     service: str
     counts: Counts
@@ -158,18 +140,18 @@ class Figures:
         """Yield the current figures."""
         from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-        for name, text, value_of in _FIGURES[self.service]:
-            value = value_of(self.counts)
-            if not isinstance(value, dict):
-                yield CounterMetricFamily(f"acidctl_{self.service}_{name}", text, value)
-                continue
-            label = "kind" if name == "bytes" else "result"
-            metric = CounterMetricFamily(f"acidctl_{self.service}_{name}", text, labels=[label])
-            for key, count in sorted(dict(value).items()):
-                metric.add_metric([key], count)
-            yield metric
-        for name, text, value_of in _GAUGES[self.service]:
-            yield GaugeMetricFamily(f"acidctl_{self.service}_{name}", text, value_of(self.counts))
+        for name, text, source in _FIGURES[self.service]:
+            series = f"acidctl_{self.service}_{name}"
+            value = self.counts.bytes[source] if source == "removed" else getattr(self.counts, source)
+            if name in _GAUGES:
+                yield GaugeMetricFamily(series, text, float(value))
+            elif isinstance(value, dict):
+                metric = CounterMetricFamily(series, text, labels=["kind" if name == "bytes" else "result"])
+                for key, count in sorted(dict(value).items()):
+                    metric.add_metric([key], count)
+                yield metric
+            else:
+                yield CounterMetricFamily(series, text, value)
 
     def is_well(self) -> bool:
         """Return whether the metastore answers, or an entry is in work."""
@@ -197,13 +179,6 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
 
     Args:
         listen: ``PORT`` or ``HOST:PORT``; None serves nothing.
-
-    Yields:
-        ``HOST:PORT``; empty if nothing is served.
-
-    Raises:
-        UsageProblem: the address is invalid.
-        EnvironmentProblem: the port cannot be used.
     """
     if listen is None:
         yield ""

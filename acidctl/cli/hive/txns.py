@@ -3,35 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import click
 
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.guardian import NOTES
-from acidctl.cli.hive.records import Record, held_text, lock_record, sentence, some, tables_argument, txn_record, whole
+from acidctl.cli.hive.records import (
+    Record,
+    RecordList,
+    column,
+    lock_record,
+    locks_text,
+    sentence,
+    some,
+    tables_argument,
+    txn_record,
+    whole,
+)
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.output.console import note
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.screen import ScreenColumn, on_screen
 from acidctl.wording import age_text, human_bytes, human_count, time_of
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
-    from acidctl.hive.blocking import Blocker
-    from acidctl.hive.queue_view import QueueView
     from acidctl.metastore.client import Metastore
 
-_COLUMNS = (
-    "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",
+_LIST = RecordList(
+    (
+        "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",
+    ),
+    (
+        column("txn", "id", right=True),
+        column("state"),
+        column("type", worth=3, beside=True),
+        column("user"),
+        column("host", worth=6),
+        column("started (UTC)", "started", on_screen, worth=4, beside=True),
+        column("age", text=age_text, right=True, is_clear=False),
+        column("heartbeat", "silent", age_text, right=True, worth=5, is_clear=False),
+    ),
+    "locks and query",
+    lambda txn: sentence(locks_text(txn["locks"]), txn["query"], txn["agent"]),
+    "no transactions",
+    {"open": "green", "aborted": "red"},
 )  # fmt: skip
-_BLOCKING_COLUMNS = (
-    "id", "lock", "user", "host", "query", "started", "lastHeartbeat", "age", "silent", "locks", "waiting", "bytes",
-    "holds", "advice",
+
+
+def _who(blocker: Record) -> str:
+    return f"txn {blocker['id']}" if blocker["id"] is not None else f"lock {blocker['lock']}"
+
+
+def _what_waits(blocker: Record) -> str:
+    waits = some([held["on"] for held in blocker["holds"]])
+    if more := blocker["waiting"] - len(blocker["holds"]):
+        waits += f" and {more:,} more"
+    query = f"query {blocker['query']}" if blocker["query"] else ""
+    return sentence(waits, query, locks_text(blocker["locks"]), blocker["advice"])
+
+
+_BLOCKERS = RecordList(
+    (
+        "id", "lock", "user", "host", "query", "started", "lastHeartbeat", "age", "silent", "locks", "waiting", "bytes",
+        "holds", "advice",
+    ),
+    (
+        (ScreenColumn("held back by"), _who),
+        column("user"),
+        column("host", worth=5),
+        column("since (UTC)", "started", on_screen, worth=4),
+        column("age", text=age_text, right=True, is_clear=False),
+        column("waiting", text="{:,}".format, right=True, worth=6, is_clear=False),
+        column("bytes", text=human_bytes, right=True),
+    ),
+    "what waits, and what to do",
+    _what_waits,
+    "nothing waits for cleaning",
 )  # fmt: skip
-_STYLES = {"open": "green", "aborted": "red"}
 
 
 @shared.command(
@@ -94,34 +145,11 @@ def command(
         for txn in sorted(known.txns, key=lambda txn: (txn.state is not TxnStatus.OPEN, txn.id))
         if (only is None or txn.state.value == only) and is_wanted(txn.user, known.age(txn.started))
     ]
-    status = view.show(records, _COLUMNS, _table, "no transactions")
+    status = _LIST.show(view, records)
     if view.is_table and records:
         aborted = len(known.aborted_ids)
         note(f"{len(known.open):,} open, {aborted:,} aborted; the next transaction is {known.high_watermark + 1}")
     return status
-
-
-def _table(found: Sequence[Record]) -> FittedTable:
-    return fitted(
-        [
-            (ScreenColumn("txn", True), lambda txn: str(txn["id"])),
-            (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("type", worth=3, beside=True), lambda txn: txn["type"] or "-"),
-            (ScreenColumn("user"), itemgetter("user")),
-            (ScreenColumn("host", worth=6), itemgetter("host")),
-            (ScreenColumn("started (UTC)", worth=4, beside=True), lambda txn: on_screen(txn["started"])),
-            (ScreenColumn("age", True, is_clear=False), lambda txn: age_text(txn["age"])),
-            (ScreenColumn("heartbeat", True, 5, is_clear=False), lambda txn: age_text(txn["silent"])),
-        ],
-        "locks and query",
-        found,
-        lambda txn, cells: Row(
-            cells, sentence(held_text(txn), txn["query"], txn["agent"]), styles=((1, _STYLES.get(txn["state"], "")),)
-        ),
-    )
-
-
-# --- what holds back cleaning ---------------------------------------------------------------------------------------
 
 
 def _show_blocking(
@@ -134,7 +162,8 @@ def _show_blocking(
     view: View,
 ) -> int:
     from acidctl.cli.report.outcomes import show_failure
-    from acidctl.hive.queue_view import find_held_back
+    from acidctl.cli.report.waits import what_to_do, who_blocks
+    from acidctl.hive.blocking import find_held_back
     from acidctl.hive.table_names import as_hive_names
     from acidctl.location.warehouse import Warehouse
 
@@ -145,64 +174,29 @@ def _show_blocking(
         show_failure(name, error)
 
     with NOTES.isolated():  # a file that crashes its native reader is a damaged file
-        found = find_held_back(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
+        queue = find_held_back(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
+    known = queue.known
     records = [
-        _blocker_record(blocker, found)
-        for blocker in found.blockers
-        if is_wanted(blocker.user, found.known.age(blocker.started))
+        {
+            **who_blocks(blocker),
+            "lastHeartbeat": time_of(blocker.client.last_heartbeat),
+            "age": whole(known.age(blocker.started)),
+            "silent": whole(known.age(blocker.client.last_heartbeat)),
+            "locks": list(map(lock_record, blocker.locks)),
+            "holds": [
+                {"on": held.name, "compaction": held.entry.id if held.entry else None, "bytes": held.bytes}
+                for held in blocker.holds
+            ],
+            "advice": what_to_do(blocker, known, queue.switches),
+        }
+        for blocker in queue.blockers
+        if is_wanted(blocker.client.user, known.age(blocker.started))
     ]
-    nothing = "nothing holds back a cleaning" if found.waiting else "nothing waits for cleaning"
-    status = view.show(records, _BLOCKING_COLUMNS, _blocking_table, nothing)
-    if view.is_table and found.waiting:
-        sizes_known = [held.bytes for held in found.waiting if held.bytes is not None]
+    status = _BLOCKERS.show(view, records, "nothing holds back a cleaning" if queue.waiting else "")
+    if view.is_table and queue.waiting:
+        sizes_known = [held.bytes for held in queue.waiting if held.bytes is not None]
         size = f", {human_bytes(sum(sizes_known))}" if sizes_known else ""
-        note(f"{human_count(len(found.waiting), 'location')} with something to clean{size}")
-        if not found.switches.cleaner:
+        note(f"{human_count(len(queue.waiting), 'location')} with something to clean{size}")
+        if not queue.switches.cleaner:
             note("the server that answered runs no cleaner of Hive's: `acidctl clean` cleans, or another server does")
     return max(statuses) or status
-
-
-def _blocker_record(blocker: Blocker, found: QueueView) -> Record:
-    from acidctl.cli.report.waits import what_to_do, who_blocks
-
-    return {
-        **who_blocks(blocker),
-        "lastHeartbeat": time_of(blocker.last_heartbeat),
-        "age": whole(found.known.age(blocker.started)),
-        "silent": whole(found.known.age(blocker.last_heartbeat)),
-        "locks": list(map(lock_record, blocker.locks)),
-        "holds": [
-            {"on": held.name, "compaction": held.entry.id if held.entry else None, "bytes": held.bytes}
-            for held in blocker.holds
-        ],
-        "advice": what_to_do(blocker, found.known, found.switches),
-    }
-
-
-def _blocking_table(found: Sequence[Record]) -> FittedTable:
-    return fitted(
-        [
-            (ScreenColumn("held back by"), _name),
-            (ScreenColumn("user"), itemgetter("user")),
-            (ScreenColumn("host", worth=5), itemgetter("host")),
-            (ScreenColumn("since (UTC)", worth=4), lambda blocker: on_screen(blocker["started"])),
-            (ScreenColumn("age", True, is_clear=False), lambda blocker: age_text(blocker["age"])),
-            (ScreenColumn("waiting", True, 6, is_clear=False), lambda blocker: f"{blocker['waiting']:,}"),
-            (ScreenColumn("bytes", True), lambda blocker: human_bytes(blocker["bytes"])),
-        ],
-        "what waits, and what to do",
-        found,
-        lambda blocker, cells: Row(cells, _blocking_remark(blocker)),
-    )
-
-
-def _name(blocker: Record) -> str:
-    return f"txn {blocker['id']}" if blocker["id"] is not None else f"lock {blocker['lock']}"
-
-
-def _blocking_remark(blocker: Record) -> str:
-    waits = some([held["on"] for held in blocker["holds"]])
-    if more := blocker["waiting"] - len(blocker["holds"]):
-        waits += f" and {more:,} more"
-    query = f"query {blocker['query']}" if blocker["query"] else ""
-    return sentence(waits, query, held_text(blocker), blocker["advice"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from acidctl.base.errors import AcidctlError, ExitStatus
@@ -41,23 +42,11 @@ def command(call: ServiceCall[WorkerOptions]) -> int:
 
     It needs Hive 4. On Hive 3.1, or without a service: acidctl compact --auto 'hive:*.*'.
     """
-    from acidctl.verbs.hive.engines import open_engines
-    from acidctl.verbs.hive.service import require_queue
-    from acidctl.verbs.hive.worker import Worker
+    from acidctl.verbs.hive.worker import worker_of
 
     options, metastore, results = call.options, call.metastore, call.results
-    options.tasks.check("--jobs", options.jobs)
-    require_queue(metastore)  # before Spark starts
-    with open_engines(options, metastore, call.storage, note) as (engines, job):
-        worker = Worker(
-            metastore,
-            options,
-            engines,
-            lambda done: _put(results, done),
-            _complaint(results),
-            job=job,
-            storage=call.storage,
-        )
+    put, complain = partial(_put, results), _complaint(results)
+    with worker_of(metastore, options, call.storage, put, complain, note=note) as worker:
 
         def unfinished() -> str:
             where = "given back to the queue" if worker.has_ended else "still in work, for the next worker here"

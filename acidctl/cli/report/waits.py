@@ -6,8 +6,8 @@ import shlex
 from typing import Any
 
 from acidctl.hive.blocking import Blocker
+from acidctl.hive.stuck import Cause, Stuck
 from acidctl.metastore.activity import KnownTxns
-from acidctl.metastore.queue.stuck import Cause, Stuck
 from acidctl.metastore.server import Switches
 from acidctl.wording import age_text, time_of
 
@@ -17,8 +17,8 @@ def who_blocks(blocker: Blocker) -> dict[str, Any]:
     return {
         "id": blocker.txn.id if blocker.txn else None,
         "lock": None if blocker.txn else blocker.locks[0].id,
-        "user": blocker.user,
-        "host": blocker.host,
+        "user": blocker.client.user,
+        "host": blocker.client.host,
         "query": blocker.query or None,
         "started": time_of(blocker.started),
         "waiting": blocker.count,
@@ -28,7 +28,7 @@ def who_blocks(blocker: Blocker) -> dict[str, Any]:
 
 def what_to_do(blocker: Blocker, known: KnownTxns, switches: Switches) -> str:
     """Return what a user can do about a blocker."""
-    silent = known.age(blocker.last_heartbeat)
+    silent = known.age(blocker.client.last_heartbeat)
     is_dead = silent is not None and silent > switches.txn_timeout
     if blocker.txn is None:
         died = "its client has died: acidctl hive housekeep ends it"

@@ -12,8 +12,7 @@ from acidctl.metastore.activity import Lock, find_locks
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.tables import HiveTable
-from acidctl.metastore.txn.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
-from acidctl.metastore.txn.own_transaction import OwnTransaction
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, TransactionRequest, client_names
 
 DATABASE = "acidctl"
 """Database name of the exclusive locks; it need not exist."""
@@ -27,9 +26,6 @@ class LeaderLock:
 
     Args:
         role: table name of the lock.
-
-    Attributes:
-        lost: why the lock is no longer held, if known.
     """
 
     def __init__(self, metastore: Metastore, role: str) -> None:
@@ -50,14 +46,14 @@ class LeaderLock:
         Raises:
             ConflictError: another process holds it.
         """
-        names = OwnTransaction(self._metastore)  # only for its names: it is not opened
+        agent, host = client_names()
         part = interface.LockComponent(interface.LockType.EXCLUSIVE, database=DATABASE, table=self._role)
         user = self._metastore.settings.user_name
-        request = interface.LockRequest((part,), None, user, names.host, names.agent, None)
+        request = interface.LockRequest((part,), None, user, host, agent, None)
         try:
             answer = self._metastore.call(interface.LOCK, request)
         except BaseException:
-            self._release_unknown(names.agent)
+            self._release_unknown(agent)
             raise
         if answer.state != interface.LockState.ACQUIRED:
             locks: tuple[Lock, ...] = ()
@@ -73,7 +69,7 @@ class LeaderLock:
             )
         self._id, self.lost = answer.lock, None
         self._heartbeats = Heartbeats(self._metastore)
-        self._heartbeats.keep(0, self._lose, lock=self._id)
+        self._heartbeats.keep(0, lambda error: setattr(self, "lost", error), lock=self._id)
 
     def check(self) -> None:
         """Raise if the lock was lost.
@@ -99,9 +95,6 @@ class LeaderLock:
             self._unlock(self._id)
             self._id = 0
 
-    def _lose(self, error: AcidctlError) -> None:
-        self.lost = error
-
     def _release_unknown(self, agent: str) -> None:
         """Release a lock whose answer was lost: it may be held, or the server may take it only now."""
 
@@ -115,14 +108,8 @@ class LeaderLock:
             retry_until(release)
 
     def _unlock(self, lock: int) -> None:
-        for _ in range(2):  # the connection may just have been lost
-            try:
-                self._metastore.call(interface.UNLOCK, interface.UnlockRequest(lock))
-            except LostTransaction:
-                return  # already released
-            except AcidctlError:
-                continue  # at last, the lock times out
-            return
+        with suppress(AcidctlError):  # it is released already, or times out at last
+            self._metastore.insist(interface.UNLOCK, interface.UnlockRequest(lock))
 
 
 class ReadLock:
@@ -134,12 +121,6 @@ class ReadLock:
     Args:
         tables: the lock covers all of their partitions.
         wait: seconds to wait for a conflicting lock.
-
-    Attributes:
-        txn: the id of the transaction.
-
-    Raises:
-        ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
     """
 
     def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:

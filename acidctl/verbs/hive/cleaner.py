@@ -17,36 +17,25 @@ from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.cleaning.apply import How, carry_out
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
-from acidctl.hive.orphaned_entries import free_uncommitted
-from acidctl.hive.queue_lease import partition_of
-from acidctl.hive.ready_rules import (
-    OPEN_TXN_GAP,
-    REBALANCE,
-    first_seen_committed,
-    tells_of_commit,
-    why_left,
-    why_unmarked,
-    why_waiting,
-)
-from acidctl.hive.table_names import is_named
+from acidctl.hive import ready_rules
+from acidctl.hive.queue_entries import free_uncommitted
+from acidctl.hive.table_names import is_named, location_of
 from acidctl.location.arguments import HIVE
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.find import find_named
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore.activity import KnownTxns, find_transactions, spelled_alike
+from acidctl.metastore.activity import KnownTxns, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import server_time
-from acidctl.metastore.queue import queue_work
-from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
+from acidctl.metastore.queue import READY, Compaction, find_compactions, mark_cleaned
 from acidctl.metastore.tables import is_excluded
 from acidctl.outcome import Outcome, Result
 from acidctl.verbs.hive.options import CleanerOptions
-from acidctl.verbs.hive.service import Service, Tables, require_queue
+from acidctl.verbs.hive.service import Service, Tables, require_queue, unexpected
 
 _AT_ONCE = 100
 """Entries whose tables and write ids are fetched together."""
@@ -60,10 +49,7 @@ class CleanedEntry(Outcome):
     """Outcome for an entry of the queue.
 
     Attributes:
-        entry: its id.
-        marked: whether it is marked as clean in the metastore.
         names: of what was removed, or would be.
-        run: of the trash.
         bytes: of what was removed, or would be.
     """
 
@@ -85,9 +71,6 @@ class Cleaner(Service):
     Args:
         on_outcome: called for every entry.
         on_error: called for a failed round.
-
-    Raises:
-        RefusedError: the retention is too short.
     """
 
     def __init__(
@@ -114,24 +97,17 @@ class Cleaner(Service):
         self._repeat(self.once, self._options.every)
 
     def once(self) -> None:
-        """Run one round.
-
-        Raises:
-            UsageProblem: the server is older than Hive 4, or a name is invalid.
-        """
+        """Run one round."""
         require_queue(self._metastore)
         start = time.monotonic()
         entries = [entry for entry in find_compactions(self._metastore, state=READY) if self._is_asked_for(entry)]
         entries.sort(key=lambda entry: (entry.name, entry.highest_write_id, entry.id))
-        before = set(self._committed)
         known = self._transactions()
         self._committed = {entry.id: seen for entry in entries if (seen := self._seen(entry, known))}
-        new = set() if self._options.dry_run else self._committed.keys() - before
-        late: list[Compaction] = []
-        self._clean_all(entries, known, late, new)
+        late = self._clean_all(entries, known, self._committed)
         # A later run by cron would not know when this one saw a commit, so wait here.
-        if late and not self._stopping.wait(OPEN_TXN_GAP + 1.0):
-            self._clean_all(late, self._transactions(), [], set())
+        if late and not self._stopping.wait(ready_rules.OPEN_TXN_GAP + 1.0):
+            self._clean_all(late, self._transactions(), ())
         if self._stopping.is_set():
             return
         self._round_ended(start)
@@ -142,22 +118,23 @@ class Cleaner(Service):
         return replace(find_transactions(self._metastore), now=now)
 
     def _seen(self, entry: Compaction, known: KnownTxns) -> Compaction | None:
-        if entry.kind != REBALANCE or tells_of_commit(entry):
+        if entry.kind != ready_rules.REBALANCE or ready_rules.tells_of_commit(entry):
             return None
-        seen = self._committed.get(entry.id) or first_seen_committed(entry, known)
+        seen = self._committed.get(entry.id) or ready_rules.first_seen_committed(entry, known)
         if seen and self._options.dry_run:  # a real run would have waited
-            return replace(seen, committed=known.now - 2 * OPEN_TXN_GAP)
+            return replace(seen, committed=0.0)
         return seen
 
     def _clean_all(
-        self, entries: Sequence[Compaction], known: KnownTxns, late: list[Compaction], may_be_late: Collection[int]
-    ) -> None:
-        """Clean entries in their order; of those in `may_be_late`, add the ones that were just committed to `late`."""
+        self, entries: Sequence[Compaction], known: KnownTxns, may_be_late: Collection[int]
+    ) -> list[Compaction]:
+        """Clean entries in their order; of those in `may_be_late`, return the ones that were just committed."""
+        late: list[Compaction] = []
         ready = [entry for entry in entries if self._why_not(entry, known) is None]
         fetched = _FetchedLists(self._metastore, ready)
         for entry in entries:
             if self._stopping.is_set():
-                return
+                break
             outcome = self._clean_or_explain(entry, known, fetched)
             if entry.id in may_be_late and any(why.code is Code.COMMITTED_LATELY for why in outcome.reasons):
                 late.append(entry)
@@ -166,20 +143,20 @@ class Cleaner(Service):
             self.counts.marked += outcome.marked
             self.counts.bytes["removed"] += outcome.bytes if outcome.result is Result.CLEANED else 0
             self._on_outcome(outcome)
+        return late
 
     def _is_asked_for(self, entry: Compaction) -> bool:
-        table = f"{entry.database}.{entry.table}".lower()
         is_wanted = is_named(self._tables.names, entry.database, entry.table, entry.partition)
-        return is_wanted and not is_excluded(table, self._tables.exclude)
+        return is_wanted and not is_excluded(f"{entry.database}.{entry.table}".lower(), self._tables.exclude)
 
     def _why_not(self, entry: Compaction, known: KnownTxns) -> CleanedEntry | None:
         """Return why an entry is not cleaned now, whatever its location holds; None if it may be cleaned."""
         if entry.txn in known.aborted_ids and entry.committed is None and entry.cleaner_start is None:
             return _not_cleaned(entry, Result.SKIPPED, reason(Code.VISIBILITY_ABORTED, ids=(entry.txn,)))
-        if why := why_left(entry, known.now):
+        if why := ready_rules.why_left(entry, known.now):
             return _not_cleaned(entry, Result.SKIPPED, why)
-        seen = entry if tells_of_commit(entry) else self._committed.get(entry.id)
-        why = why_waiting(seen, known) if seen else reason(Code.TRANSACTION_BELOW, ids=(entry.txn,))
+        seen = entry if ready_rules.tells_of_commit(entry) else self._committed.get(entry.id)
+        why = ready_rules.why_waiting(seen, known) if seen else reason(Code.TRANSACTION_BELOW, ids=(entry.txn,))
         return _not_cleaned(entry, Result.POSTPONED, why) if why else None
 
     def _clean_or_explain(self, entry: Compaction, known: KnownTxns, fetched: _FetchedLists) -> CleanedEntry:
@@ -193,14 +170,12 @@ class Cleaner(Service):
             raise  # the other entries would fail, too
         except (NotFoundError, UsageProblem) as error:  # left to Hive's cleaner, which can handle it
             return _not_cleaned(entry, Result.SKIPPED, reason(Code.REFUSED, how="error", why=str(error)))
-        except AcidctlError as error:
-            return CleanedEntry(location=entry.name, result=Result.FAILED, error=error, entry=entry.id)
         except Exception as error:  # noqa: BLE001 - a bug in one entry must not stop the others
-            what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {entry.name} was cleaned")
+            what = unexpected(error, f"while {entry.name} was cleaned")
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=what, entry=entry.id)
 
     def _clean(self, entry: Compaction, known: KnownTxns, resolver: SnapshotResolver) -> CleanedEntry:
-        found = self._find(entry, resolver)
+        found = location_of(entry, self._tables.storage, resolver)
         snapshot = found.snapshot(readers=True)
         snapshot.require_agreement()
         # For readers without a lock, the entry's transaction ids are more precise than times.
@@ -220,7 +195,7 @@ class Cleaner(Service):
             cleaned = carry_out(plan, How(self._options.how), Locking(age=self._policy.older_than), run_id=new_run_id())
         why = self._why_unmarked(entry, found, known)
         if why is None:
-            queue_work.mark_cleaned(self._metastore, entry)
+            mark_cleaned(self._metastore, entry)
         return CleanedEntry(
             location=entry.name,
             result=Result.CLEANED if why is None or plan.removals else Result.POSTPONED,
@@ -231,18 +206,6 @@ class Cleaner(Service):
             bytes=plan.bytes,
             run=cleaned.run.id if cleaned.run else "",
         )
-
-    def _find(self, entry: Compaction, resolver: SnapshotResolver) -> TableLocation:
-        """Return the location of an entry.
-
-        Raises:
-            NotFoundError: the table or partition is gone, or the name does not mean one location.
-        """
-        name = entry.name
-        locations = list(islice(find_named(f"{HIVE}{name}", self._tables.storage, resolver), 2))
-        if len(locations) != 1 or spelled_alike(partition_of(locations[0])) != spelled_alike(entry.partition):
-            raise NotFoundError(f"{name} is not one location", "", "")
-        return locations[0]
 
     def _plan(self, entry: Compaction, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
         """Plan to remove what is obsolete up to the entry's highest write id and for all current readers."""
@@ -262,14 +225,14 @@ class Cleaner(Service):
         """
         fresh = found.reload().snapshot()
         by_entry = seen_below(fresh, entry.highest_write_id).state
-        if why := why_unmarked(entry, fresh.state, fresh.write_ids, by_entry):
+        if why := ready_rules.why_unmarked(entry, fresh.state, fresh.write_ids, by_entry):
             return why
         found.require_same_table()
         queued = find_compactions(self._metastore, id=entry.id)
         # If another cleaner marks the entry right now, the server may list it twice: in the queue and in the history.
         if [replace(one, cleaner_start=None) for one in queued] != [replace(entry, cleaner_start=None)]:
             return reason(Code.IN_QUEUE, entry=entry.id, state=queued[-1].state if queued else "gone")
-        return why_left(queued[0], known.now)
+        return ready_rules.why_left(queued[0], known.now)
 
 
 class _FetchedLists:

@@ -8,24 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import AcidctlError, UsageProblem
-from acidctl.hive.queue_view import QueueView, find_held_back, find_stuck_entries
-from acidctl.hive.ready_entries import OnError
+from acidctl.hive.blocking import QueueView, find_held_back, find_stuck_entries
 from acidctl.hive.table_names import as_hive_names, wishes_for
+from acidctl.hive.waiting import OnError
 from acidctl.location.arguments import HiveName
 from acidctl.location.snapshot_resolver import open_warehouse
 from acidctl.location.warehouse import Warehouse
+from acidctl.metastore import queue
 from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import Dead, abort_txn, end_dead, find_dead, refuse_where_it_is_done, silent_for
-from acidctl.metastore.queue.compactions import (
-    Compaction,
-    QueueAnswer,
-    Wish,
-    abort_compactions,
-    check_wish,
-    find_compactions,
-    request_compaction,
-)
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.tables import HiveTable
 
@@ -44,7 +36,6 @@ class Hive:
         storage: options of stores, for the sizes of locations.
 
     Raises:
-        UsageProblem: nothing names a metastore.
         EnvironmentProblem: a required package is not installed.
     """
 
@@ -80,7 +71,6 @@ class Hive:
         """Return the transactional tables, all or those that match names such as ``db.table`` or ``db.*``.
 
         Raises:
-            NotFoundError: a named table does not exist.
             UsageProblem: a named table is not transactional.
             MetastoreError: the metastore cannot be reached, or failed; all other methods raise this, too.
         """
@@ -97,11 +87,13 @@ class Hive:
         return find_locks(self.metastore, database or None, name or None)
 
     def compactions(
-        self, *, state: str | None = None, pool: str | None = None, table: str | None = None
-    ) -> list[Compaction]:
+        self, *, state: str | None = None, pool: str | None = None, table: str = ""
+    ) -> list[queue.Compaction]:
         """Return the queue of compactions, followed by its history."""
-        database, _, name = (table or "").partition(".")
-        return find_compactions(self.metastore, state=state, pool=pool, database=database or None, table=name or None)
+        database, _, name = table.partition(".")
+        return queue.find_compactions(
+            self.metastore, state=state, pool=pool, database=database or None, table=name or None
+        )
 
     def stuck(self) -> QueueView:
         """Return the entries of the queue that do not proceed by themselves, with the cause."""
@@ -119,20 +111,17 @@ class Hive:
 
     def request(
         self, *names: str, kind: str = "major", pool: str = "", exclude: Sequence[str] = ()
-    ) -> list[tuple[Wish, QueueAnswer]]:
-        """Request a compaction by Hive's workers for every location of some tables.
-
-        Args:
-            kind: major, minor or rebalance.
+    ) -> list[tuple[queue.Wish, queue.QueueAnswer]]:
+        """Request a major or minor compaction, or a rebalance, by Hive's workers for every location of some tables.
 
         Raises:
             UsageProblem: the server does not support the request.
             Unreachable: no answer; the server may have accepted the last request.
         """
-        template = Wish("", "", "", kind, pool)
-        check_wish(self.metastore, template)
+        template = queue.Wish("", "", "", kind, pool)
+        queue.check_wish(self.metastore, template)
         wishes = list(wishes_for(Warehouse(self.metastore, tuple(exclude)), names, template))
-        return [(wish, request_compaction(self.metastore, wish)) for wish in wishes]
+        return [(wish, queue.request_compaction(self.metastore, wish)) for wish in wishes]
 
     def abort_transactions(self, *ids: int) -> list[int]:
         """Abort transactions, and return the ids of those that were open."""
@@ -140,11 +129,11 @@ class Hive:
 
     def abort_compactions(self, *ids: int) -> dict[int, tuple[bool, str]]:
         """Remove entries that wait for a worker from the queue (Hive 4); see :func:`abort_compactions`."""
-        return dict(abort_compactions(self.metastore, ids))
+        return dict(queue.abort_compactions(self.metastore, ids))
 
     def find_dead(self, older_than: Duration | None = None) -> Dead:
         """Return transactions and locks without a heartbeat for a time, by default the server's time-out."""
-        return find_dead(self.metastore, silent_for(_seconds(older_than), find_switches(self.metastore)))
+        return find_dead(self.metastore, self._silent_for(older_than))
 
     def end_dead(self, dead: Dead, older_than: Duration | None = None, *, force: bool = False) -> Dead:
         """End those of `dead` that are still dead, and return them.
@@ -157,24 +146,19 @@ class Hive:
         """
         if not force:
             refuse_where_it_is_done(self.metastore)
-        return end_dead(self.metastore, dead, silent_for(_seconds(older_than), find_switches(self.metastore)))
+        return end_dead(self.metastore, dead, self._silent_for(older_than))
+
+    def _silent_for(self, older_than: Duration | None) -> float:
+        seconds = None if older_than is None else as_seconds(older_than, "older_than")
+        return silent_for(seconds, find_switches(self.metastore))
 
     def initiate(
-        self,
-        *tables: str,
-        exclude: Sequence[str] = (),
-        most: int | None = None,
-        pool: str = "",
-        dry_run: bool = False,
-        on_error: OnError = lambda _, __: None,
+        self, *tables: str, exclude: Sequence[str] = (), on_error: OnError = lambda _, __: None, **options: Any
     ) -> list[Initiated]:
         """Check all tables, or some, and request the compactions that are due, like Hive's initiator.
 
         Args:
-            most: how many compactions to request, those with the greatest benefit first; None for all.
-            pool: the worker pool of the requests; by default that of the table or database.
-            dry_run: request nothing.
-            on_error: called with the name of each location that cannot be checked.
+            options: fields of :class:`acidctl.verbs.hive.options.InitiatorOptions`, such as `most` and `dry_run`.
 
         Raises:
             ConflictError: another initiator is running.
@@ -184,10 +168,8 @@ class Hive:
         from acidctl.verbs.hive.service import Tables
 
         outcomes: list[Initiated] = []
-        wanted = Tables(tables, exclude, self._storage)
-        Initiator(
-            self.metastore, InitiatorOptions(most=most, pool=pool, dry_run=dry_run), wanted, outcomes.append, on_error
-        ).once()
+        wanted, chosen = Tables(tables, exclude, self._storage), InitiatorOptions(**options)
+        Initiator(self.metastore, chosen, wanted, outcomes.append, on_error).once()
         return outcomes
 
     def work(self, *, on_error: Callable[[AcidctlError], None] = lambda _: None, **options: Any) -> list[Worked]:
@@ -201,36 +183,22 @@ class Hive:
             UsageProblem: the server has no queue for external workers (before Hive 4).
         """
         from acidctl.verbs.engine import EngineOptions
-        from acidctl.verbs.hive.engines import open_engines
         from acidctl.verbs.hive.options import WorkerOptions
-        from acidctl.verbs.hive.service import require_queue
-        from acidctl.verbs.hive.worker import Worker
+        from acidctl.verbs.hive.worker import worker_of
 
         outcomes: list[Worked] = []
         chosen = WorkerOptions(**{"once": True, "tasks": EngineOptions(engine="local"), **options})
-        chosen.tasks.check("--jobs", chosen.jobs)
-        require_queue(self.metastore)  # before Spark starts
-        with open_engines(chosen, self.metastore, self._storage, lambda _: None) as (engines, job):
-            worker = Worker(self.metastore, chosen, engines, outcomes.append, on_error, job=job, storage=self._storage)
+        with worker_of(self.metastore, chosen, self._storage, outcomes.append, on_error) as worker:
             worker.free_dead()
             worker.run()
         return outcomes
 
-    def clean(
-        self,
-        *tables: str,
-        exclude: Sequence[str] = (),
-        older_than: Duration = 3600.0,
-        unsafe_retention: bool = False,
-        trash: str = "location",
-        no_trash: bool = False,
-        dry_run: bool = False,
-    ) -> list[CleanedEntry]:
+    def clean(self, *tables: str, exclude: Sequence[str] = (), **options: Any) -> list[CleanedEntry]:
         """Clean the entries of the queue that are ready: move obsolete files to the trash, and mark the entries.
 
         Args:
-            older_than, unsafe_retention, trash, no_trash: as for :meth:`acidctl.Location.clean`.
-            dry_run: remove nothing.
+            options: fields of :class:`acidctl.verbs.hive.options.CleanerOptions`, such as `older_than`, `no_trash` and
+                `dry_run`.
 
         Raises:
             RefusedError: `older_than` is too short.
@@ -243,18 +211,9 @@ class Hive:
         def failed(error: AcidctlError) -> None:
             raise error
 
+        if "older_than" in options:
+            options["older_than"] = as_seconds(options["older_than"], "older_than")
         outcomes: list[CleanedEntry] = []
         wanted = Tables(tables, exclude, self._storage)
-        options = CleanerOptions(
-            older_than=as_seconds(older_than, "older_than"),
-            unsafe_retention=unsafe_retention,
-            trash=trash,
-            no_trash=no_trash,
-            dry_run=dry_run,
-        )
-        Cleaner(self.metastore, options, wanted, outcomes.append, failed).once()
+        Cleaner(self.metastore, CleanerOptions(**options), wanted, outcomes.append, failed).once()
         return outcomes
-
-
-def _seconds(older_than: Duration | None) -> float | None:
-    return None if older_than is None else as_seconds(older_than, "older_than")

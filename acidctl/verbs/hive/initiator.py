@@ -10,38 +10,31 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import advise
 from acidctl.base.errors import AcidctlError, ConflictError, GoneError, RefusedError
 from acidctl.compaction.request import CompactionRequest, decide_resolved, request_for_table
-from acidctl.hive.queue_lease import partition_of
+from acidctl.hive.stuck import given_up
+from acidctl.hive.table_names import location_key, names_of
 from acidctl.location.find import find
 from acidctl.location.resolved import metastore_facts, resolve
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore.activity import key_of
+from acidctl.metastore import queue
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import is_replication_target
-from acidctl.metastore.queue.compactions import (
-    INITIATED,
-    WORKING,
-    Compaction,
-    Wish,
-    find_compactions,
-    request_compaction,
-)
-from acidctl.metastore.queue.stuck import given_up
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.tables import HiveTable
 from acidctl.metastore.txn.locks import LeaderLock
 from acidctl.outcome import Outcome, Result
 from acidctl.verbs.hive.options import InitiatorOptions
-from acidctl.verbs.hive.service import Service, Tables
+from acidctl.verbs.hive.service import Service, Tables, unexpected
 
 ROLE = "initiator"
 """Role of the lock that the running initiator holds."""
@@ -58,10 +51,7 @@ class Initiated(Outcome):
     """Outcome for a location.
 
     Attributes:
-        kind: the compaction that is due; None for none.
-        entry: id of the entry in the queue, if requested.
         gain: bytes that each full read saves per byte rewritten.
-        pool: pool of the request.
     """
 
     kind: CompactionKind | None = None
@@ -102,11 +92,7 @@ class Initiator(Service):
         self._on_outcome, self._on_error = on_outcome, on_error
 
     def once(self) -> None:
-        """Run one round, under the warehouse's lock unless nothing is changed.
-
-        Raises:
-            ConflictError: another initiator is running, or the lock was lost.
-        """
+        """Run one round, under the warehouse's lock unless nothing is changed."""
         if self._options.dry_run:
             self._round(None)
             return
@@ -122,7 +108,6 @@ class Initiator(Service):
 
         Raises:
             ConflictError: another initiator is running at the start, and this one is not a standby.
-            MetastoreError: the metastore cannot be reached at the start.
         """
         with LeaderLock(self._metastore, ROLE) as lock:
             self._take(lock, on_standby)
@@ -161,63 +146,50 @@ class Initiator(Service):
     def _round(self, lock: LeaderLock | None) -> None:
         start, tables = time.monotonic(), self._tables
         resolver = SnapshotResolver(warehouse=Warehouse(self._metastore, tables.exclude)).opened()
-        queue = _Queue(self._metastore)
-        due: list[tuple[Initiated, Wish]] = []
+        queued = _Queue(self._metastore)
+        due: list[tuple[Initiated, queue.Wish]] = []
         for found in find(tables.names, tables.storage, resolver, Observer(lambda error: self._failed("", error))):
             if self._stopping.is_set():
                 return
             try:
-                checked = self._check(found, queue)
-            except AcidctlError as error:
-                self._failed(found.shown, error)
-                continue
+                checked = self._check(found, queued)
             except Exception as error:  # noqa: BLE001 - a bug in one location must not stop the others
-                what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {found.shown} was looked at")
-                self._failed(found.shown, what)
+                self._failed(found.shown, unexpected(error, f"while {found.shown} was looked at"))
                 continue
-            if isinstance(checked, tuple):
-                due.append(checked)
-            else:
+            if isinstance(checked, Initiated):
                 self._count(checked)
+            else:
+                due.append(checked)
         due.sort(key=lambda pair: (-pair[0].gain, pair[1].name))
         for outcome in self._ask(due, lock):
             self._count(outcome)
         self._round_ended(start)
 
-    def _check(self, found: TableLocation, queue: _Queue) -> Initiated | tuple[Initiated, Wish]:
+    def _check(self, found: TableLocation, queued: _Queue) -> Initiated | tuple[Initiated, queue.Wish]:
         """Return the outcome and the request for a location, or the outcome alone if nothing is due."""
-        table = found.hive
+        table, outcome = found.hive, partial(Initiated, location=found.shown)
         assert table  # it was found by its name
-        if why := queue.why_skipped(table, found):
-            return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
+        if why := queued.why_skipped(table, found):
+            return outcome(result=Result.SKIPPED, reasons=(why,))
         try:
             request = request_for_table(found.shown, CompactionRequest(), metastore_facts(found))
         except RefusedError as error:
-            why = reason(Code.REFUSED, how="error", why=str(error))
-            return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
+            refused = reason(Code.REFUSED, how="error", why=str(error))
+            return outcome(result=Result.SKIPPED, reasons=(refused,))
         location = resolve(found, compactor=True)
         location.for_compactor().require_history()
         decided = decide_resolved(location, request)
         decision, snapshot = decided.decision, decided.snapshot
         if decided.idle:
-            return Initiated(location=found.shown, result=Result.NOTHING_TO_DO, reasons=decided.idle)
-        assert decision.kind is not None  # else it would be idle
-        pool = ""
+            return outcome(result=Result.NOTHING_TO_DO, reasons=decided.idle)
+        kind, gain, pool = decision.kind, advise(snapshot.listing, snapshot.state).gain, ""
+        assert kind is not None  # else it would be idle
         if self._metastore.features.txn_types:
             pool = self._options.pool or location.metastore.properties.pool
-        wish = Wish(table.database, table.name, partition_of(found), decision.kind.value, pool)
-        gain = advise(snapshot.listing, snapshot.state).gain
-        planned = Initiated(
-            location=found.shown,
-            result=Result.PLANNED,
-            reasons=(decision.reason,),
-            kind=decision.kind,
-            gain=gain,
-            pool=pool,
-        )
-        return planned, wish
+        planned = outcome(result=Result.PLANNED, reasons=(decision.reason,), kind=kind, gain=gain, pool=pool)
+        return planned, queue.Wish(*names_of(found), kind.value, pool)
 
-    def _ask(self, due: Sequence[tuple[Initiated, Wish]], lock: LeaderLock | None) -> Iterator[Initiated]:
+    def _ask(self, due: Sequence[tuple[Initiated, queue.Wish]], lock: LeaderLock | None) -> Iterator[Initiated]:
         most = len(due) if self._options.most is None else self._options.most
         for number, (planned, wish) in enumerate(due):
             if number >= most:
@@ -228,7 +200,7 @@ class Initiator(Service):
             elif not self._stopping.is_set():
                 lock.check()
                 try:
-                    answer = request_compaction(self._metastore, wish)
+                    answer = queue.request_compaction(self._metastore, wish)
                 except (Unreachable, Unreadable):
                     raise  # the other requests would fail, too
                 except AcidctlError as error:
@@ -256,10 +228,10 @@ class _Queue:
 
     def __init__(self, metastore: Metastore) -> None:
         self._metastore = metastore
-        switches, entries, now = find_switches(metastore), find_compactions(metastore), time.time()
-        self._waiting = {_key_of(entry): entry for entry in entries if entry.state in (INITIATED, WORKING)}
+        switches, entries, now = find_switches(metastore), queue.find_compactions(metastore), time.time()
+        self._waiting = {entry.key: entry for entry in entries if entry.state in (queue.INITIATED, queue.WORKING)}
         self._given_up = {
-            _key_of(last): (count, last)
+            last.key: (count, last)
             for last, count in given_up(entries, switches.most_failures)
             if last.ended is None or now - last.ended < _AGAIN
         }
@@ -267,7 +239,7 @@ class _Queue:
 
     def why_skipped(self, table: HiveTable, found: TableLocation) -> Reason | None:
         """Return why no compaction of a location is requested, whatever its files; None if one may be."""
-        key = key_of(table.database, table.name, partition_of(found))
+        key = location_key(found)
         if entry := self._waiting.get(key):
             return _in_queue(entry.id, entry.state)
         if key in self._given_up:
@@ -276,10 +248,6 @@ class _Queue:
         if table.database not in self._replicas:
             self._replicas[table.database] = is_replication_target(self._metastore, table.database)
         return reason(Code.IS_REPLICA, database=table.database) if self._replicas[table.database] else None
-
-
-def _key_of(entry: Compaction) -> tuple[str, str, str]:
-    return key_of(entry.database, entry.table, entry.partition)
 
 
 def _in_queue(entry: int, state: str) -> Reason:

@@ -96,11 +96,7 @@ class CleanerOptions(TrashOptions, RoundOptions):
     )
 
     def policy(self) -> Policy:
-        """Return the minimum age of what is removed.
-
-        Raises:
-            RefusedError: it is too short.
-        """
+        """Return the minimum age of what is removed."""
         from acidctl.cleaning.retention import Policy
 
         policy = Policy(self.older_than)

@@ -20,16 +20,12 @@ class Tables:
 
     Args:
         names: patterns of tables, ``db.table`` or ``db.*``; all tables by default.
-        exclude: patterns of tables to leave out.
-        storage: options of stores.
     """
 
     def __init__(
         self, names: Sequence[str] = (), exclude: Sequence[str] = (), storage: Mapping[str, str] | None = None
     ) -> None:
-        self.names = as_hive_names(names or ("*.*",))
-        self.exclude = tuple(exclude)
-        self.storage = storage or {}
+        self.names, self.exclude, self.storage = as_hive_names(names or ("*.*",)), tuple(exclude), storage or {}
 
 
 @dataclass(slots=True)
@@ -37,15 +33,8 @@ class Counts:
     """Counters of a service; each service uses some of them.
 
     Attributes:
-        results: numbers of entries or locations by their result.
-        bytes: numbers of bytes by what was done with them.
-        marked: number of entries marked as clean.
-        rounds: number of finished checks.
-        running: number of entries in work now.
         checked: when the metastore last answered in full, in seconds since the epoch.
         seconds: duration of the last check, or of all entries.
-        failing: whether the last check failed.
-        leading: whether this initiator holds the lock.
     """
 
     results: Counter[str] = field(default_factory=Counter)
@@ -103,12 +92,15 @@ class Service:
             self._stopping.wait(max(wait, 0.0))
 
 
-def require_queue(metastore: Metastore) -> None:
-    """Refuse a server before Hive 4, whose queue is closed to services outside of it.
+def unexpected(error: Exception, doing: str) -> AcidctlError:
+    """Return an error of acidctl unchanged, and one for any other error, which is a bug."""
+    if isinstance(error, AcidctlError):
+        return error
+    return AcidctlError(f"unexpected {type(error).__name__}: {error}", doing)
 
-    Raises:
-        UsageProblem: the server is older.
-    """
+
+def require_queue(metastore: Metastore) -> None:
+    """Refuse a server before Hive 4, whose queue is closed to services outside of it."""
     if not metastore.features.txn_types:
         raise UsageProblem(
             f"the metastore {metastore.shown} takes no workers and cleaners outside of it",

@@ -7,39 +7,37 @@ does not hold up the others.
 from __future__ import annotations
 
 import math
-import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
+from socket import gethostname
 
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
-from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, carry_out
-from acidctl.compaction.run import failed
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_out
+from acidctl.compaction.run import Engine, failed
+from acidctl.compaction.tasks import Task
 from acidctl.hive.compacting import written_down
-from acidctl.hive.foreign_entries import Strangers
-from acidctl.hive.orphaned_entries import free, free_dead, give_back, worker_id
-from acidctl.hive.queue_lease import MetastoreSession, QueueEntryLease, partition_of
-from acidctl.location.arguments import HIVE
-from acidctl.location.find import find_named
+from acidctl.hive.queue_entries import Claims, free, free_dead, give_back, worker_id
+from acidctl.hive.queue_lease import QueueEntryLease, mark_ended
+from acidctl.hive.table_names import location_of
 from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import client, interface
-from acidctl.metastore.activity import name_of, spelled_alike
 from acidctl.metastore.client import Metastore, retry_until
-from acidctl.metastore.interface import CompactionType
-from acidctl.metastore.queue import queue_work
-from acidctl.metastore.queue.compactions import WORKING, find_compactions, kind_of
-from acidctl.metastore.txn.locked_transaction import Heartbeats
+from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.queue import WORKING, find_compactions, kind_of
+from acidctl.metastore.txn.transaction import Heartbeats
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
-from acidctl.verbs.hive.engines import Engines
+from acidctl.storage.port import FileSystemSpec
+from acidctl.storage.registry import open_location
 from acidctl.verbs.hive.options import WorkerOptions
-from acidctl.verbs.hive.service import Counts, require_queue
+from acidctl.verbs.hive.service import Counts, require_queue, unexpected
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MOMENT = 10.0
@@ -48,14 +46,11 @@ _MOMENT = 10.0
 _POLL = 0.1
 """Seconds between two checks whether the slots have ended."""
 
-_MODES = {
-    CompactionType.MAJOR: Mode.MAJOR,
-    CompactionType.MINOR: Mode.MINOR,
-    CompactionType.REBALANCE: Mode.REBALANCE,
-}
 _POOL_HINT = "give ACID databases a pool of their own (hive.compactor.worker.pool), and run this worker in that pool"
-_PATTERN = re.compile(r"[*?\[]")
+_TOLD_TO_STOP = "its worker was told to stop"
 
+Engines = Callable[[Deadline, Callable[[Task, int], None]], Engine]
+"""Makes an engine for one entry: it stops its tasks at the deadline, and calls the function with their progress."""
 
 _Unsure = tuple[bool, float]
 """Whether a possible entry is requested again, and until when the queue is searched for it."""
@@ -70,8 +65,6 @@ class Worked(Outcome):
     """Outcome for an entry.
 
     Attributes:
-        entry: its id in the queue.
-        kind: of the compaction.
         took: seconds since it was claimed.
         of: the outcome of its compaction; None if there was none.
     """
@@ -81,17 +74,29 @@ class Worked(Outcome):
     took: float
     of: Outcome | None = None
 
+    @classmethod
+    def after(cls, entry: interface.QueueEntry, outcome: Outcome, took: float = 0.0) -> Worked:
+        """Return the outcome for an entry from that of its location."""
+        return cls(
+            location=outcome.location,
+            result=outcome.result,
+            reasons=outcome.reasons,
+            error=outcome.error,
+            entry=entry.id,
+            kind=kind_of(entry.type),
+            took=took,
+            of=outcome,
+        )
+
 
 class Worker:
     """A worker that runs until :meth:`stop`, or until nothing waits.
 
     Args:
         metastore: every slot opens its own connection to it.
-        engines: makes the engine for each entry.
         on_outcome: called for every entry, one at a time.
         on_error: called for each error of the metastore itself, after which the slot tries again.
         job: name of the job in the queue.
-        storage: options of stores.
     """
 
     def __init__(
@@ -107,7 +112,7 @@ class Worker:
     ) -> None:
         self._metastore, self._options, self._engines = metastore, options, engines
         self._on_outcome, self._on_error = on_outcome, on_error
-        self._job, self._storage, self._usual_request = job, storage or {}, options.request()
+        self._job, self._storage = job, storage or {}
         self._stopping = threading.Event()
         self._lock = threading.Condition()
         self._bytes_in_work = 0
@@ -116,7 +121,7 @@ class Worker:
         self._deadlines: dict[str, Deadline] = {}
         self._ends_now = False
         self._unsure: dict[str, _Unsure] = {}
-        self._strangers = Strangers(options.pool, 0.0) if options.once else Strangers(options.pool)
+        self._claims = Claims(options.pool, 0.0) if options.once else Claims(options.pool)
         self.counts = Counts(bytes=Counter(read=0, written=0))  # their series begin at 0
 
     def run(self) -> None:
@@ -124,27 +129,23 @@ class Worker:
 
         Raises:
             UsageProblem: the metastore has no queue for external workers.
-            MetastoreError: the metastore cannot be reached at the start.
         """
         require_queue(self._metastore)
-        heartbeats = Heartbeats(self._metastore)
-        self._running_slots = self._options.max_parallel
-        for number in range(1, self._options.max_parallel + 1):
-            threading.Thread(
-                target=self._guarded, args=(heartbeats,), name=f"acidctl-slot-{number}", daemon=True
-            ).start()
-        try:
-            self._wait()
-        except BaseException:
-            self.stop()
+        with closing(Heartbeats(self._metastore)) as heartbeats:
+            self._running_slots = self._options.max_parallel
+            for number in range(1, self._options.max_parallel + 1):
+                name = f"acidctl-slot-{number}"
+                threading.Thread(target=self._guarded, args=(heartbeats,), name=name, daemon=True).start()
             try:
-                self._wait(self._options.grace)
-            finally:
-                self.stop(now=True)
-                self._wait_for_the_last()
-            raise
-        finally:
-            heartbeats.close()
+                self._wait()
+            except BaseException:
+                self.stop()
+                try:
+                    self._wait(self._options.grace)
+                finally:
+                    self.stop(now=True)
+                    self._wait_for_the_last()
+                raise
         if self._broken:
             raise self._broken
 
@@ -184,7 +185,7 @@ class Worker:
                 self._lock.notify_all()
 
     def free_dead(self) -> list[int]:
-        """Free the entries of dead workers of this machine, see :func:`acidctl.hive.orphaned_entries.free_dead`."""
+        """Free the entries of dead workers of this machine, see :func:`acidctl.hive.queue_entries.free_dead`."""
         return free_dead(self._metastore)
 
     # -- a slot ------------------------------------------------------------------------------------------------
@@ -202,23 +203,9 @@ class Worker:
     def _slot(self, heartbeats: Heartbeats) -> None:
         pause = _FIRST_PAUSE
         with closing(self._metastore.another()) as metastore:
-            session = MetastoreSession(metastore, heartbeats)
-            worker = worker_id()
             while not self._stopping.is_set():
-                try:
-                    self._free_unsure(metastore)
-                    entry = self._strangers.claim(metastore, worker)
-                    self.counts.checked, self.counts.failing = time.time(), False
-                except AcidctlError as error:
-                    with self._lock:
-                        # The server may have given an entry to this worker, or may give it one only now.
-                        self._unsure[worker] = True, time.monotonic() + client.PATIENCE
-                    worker = worker_id()
-                    self.counts.failing = True
-                    self._on_error(error)
-                    entry = None
-                    if self._options.once:
-                        break
+                worker = worker_id()
+                entry = self._claim(metastore, worker)
                 if entry is None:
                     if self._options.once:
                         break
@@ -227,30 +214,36 @@ class Worker:
                     continue
                 pause = _FIRST_PAUSE
                 if self._stopping.is_set():
-                    give_back(metastore, entry, "its worker was told to stop")
-                    break
-                if not self._is_put_back(metastore, entry):
-                    self._do(session, worker, entry)
-                worker = worker_id()
+                    give_back(metastore, entry, _TOLD_TO_STOP)
+                elif not self._is_put_back(metastore, entry):
+                    self._do(metastore, heartbeats, worker, entry)
             with suppress(AcidctlError):
                 retry_until(lambda: self._free_unsure(metastore))
 
-    def _is_put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> bool:
-        """Put an entry back if it is a stranger, and return whether it was put back."""
-        name = name_of(entry.database, entry.table, entry.partition or "")
+    def _claim(self, metastore: Metastore, worker: str) -> interface.QueueEntry | None:
         try:
-            why = self._strangers.put_back(metastore, entry)
+            self._free_unsure(metastore)
+            entry = self._claims.claim(metastore, worker)
+        except AcidctlError as error:
+            with self._lock:
+                # The server may have given an entry to this worker, or may give it one only now.
+                self._unsure[worker] = True, time.monotonic() + client.PATIENCE
+            self.counts.failing = True
+            self._on_error(error)
+            return None
+        self.counts.checked, self.counts.failing = time.time(), False
+        return entry
+
+    def _is_put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> bool:
+        """Put an entry back if it is for another worker, and return whether it was put back."""
+        try:
+            why = self._claims.put_back(metastore, entry)
         except AcidctlError as failure:
             self._on_error(failure)
             return True
         if why:
-            error = RefusedError(f"the compaction of {name} was put back into Hive's queue", why, _POOL_HINT)
-            done = Worked(
-                location=name, result=Result.REFUSED, error=error, entry=entry.id, kind=kind_of(entry.type), took=0.0
-            )
-            with self._lock:
-                self._count(done)
-                self._on_outcome(done)
+            error = RefusedError(f"the compaction of {entry.name} was put back into Hive's queue", why, _POOL_HINT)
+            self._ended(replace(Worked.after(entry, _refused(entry, error)), of=None))
         return bool(why)
 
     def _free_unsure(self, metastore: Metastore) -> bool:
@@ -280,7 +273,7 @@ class Worker:
                 self._unsure |= kept
         return not kept
 
-    def _do(self, session: MetastoreSession, worker: str, entry: interface.QueueEntry) -> None:
+    def _do(self, metastore: Metastore, heartbeats: Heartbeats, worker: str, entry: interface.QueueEntry) -> None:
         began = time.monotonic()
         until = Deadline()
         with self._lock:
@@ -288,55 +281,46 @@ class Worker:
             self.counts.running += 1
             if self._ends_now:
                 until.end_now()
-        name = name_of(entry.database, entry.table, entry.partition or "")
         try:
-            outcome = self._compact(session, worker, entry, until)
-        except AcidctlError as error:
-            outcome = Outcome(location=name, result=Result.FAILED, error=error)
+            outcome = self._compact(metastore, heartbeats, worker, entry, until)
         except Exception as error:  # noqa: BLE001 - a bug in one entry must not stop the others
-            what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {name} was compacted")
-            outcome = Outcome(location=name, result=Result.FAILED, error=what)
+            what = unexpected(error, f"while {entry.name} was compacted")
+            outcome = Outcome(location=entry.name, result=Result.FAILED, error=what)
         finally:
             with self._lock:
                 del self._deadlines[worker]
                 self.counts.running -= 1
-        took = time.monotonic() - began
-        done = Worked(
-            location=outcome.location,
-            result=outcome.result,
-            reasons=outcome.reasons,
-            error=outcome.error,
-            entry=entry.id,
-            kind=kind_of(entry.type),
-            took=took,
-            of=outcome,
-        )
-        with self._lock:
-            if not outcome.is_changed:
+        if not outcome.is_changed:
+            with self._lock:
                 self._unsure[worker] = False, 0.0  # the queue may not have recorded the outcome
-            self._count(done)
+        self._ended(Worked.after(entry, outcome, time.monotonic() - began))
+
+    def _ended(self, done: Worked) -> None:
+        with self._lock:
+            self.counts.results[done.result] += 1
+            self.counts.seconds += done.took
+            self.counts.bytes.update(done.of.bytes_by_use() if done.of else {})
             self._on_outcome(done)
 
-    def _count(self, done: Worked) -> None:
-        counts = self.counts
-        counts.results[done.result] += 1
-        counts.seconds += done.took
-        counts.bytes.update(done.of.bytes_by_use() if done.of else {})
+    # -- an entry ----------------------------------------------------------------------------------------------
 
-    def _compact(self, session: MetastoreSession, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
-        resolver = SnapshotResolver(warehouse=Warehouse(session.metastore))
+    def _compact(
+        self, metastore: Metastore, heartbeats: Heartbeats, worker: str, entry: interface.QueueEntry, until: Deadline
+    ) -> Outcome:
+        resolver = SnapshotResolver(warehouse=Warehouse(metastore))
         try:
             request = self._request(entry)
-            found = self._find(entry, resolver)
-        except (RefusedError, UsageProblem) as error:  # the compaction is refused, which does not count as a failure
-            queue_work.mark_refused(session.metastore, entry, str(error))
-            name = name_of(entry.database, entry.table, entry.partition or "")
-            return Outcome(location=name, result=Result.REFUSED, error=error)
+            try:
+                found = location_of(entry, self._storage, resolver)
+            except (NotFoundError, UsageProblem) as error:  # Hive's own worker refuses such an entry, too
+                raise RefusedError(f"{entry.name} is not compacted", str(error), "") from error
         except Exception as error:
-            queue_work.mark_failed(session.metastore, entry, str(error))
+            mark_ended(metastore, entry, error)
+            if isinstance(error, RefusedError):
+                return _refused(entry, error)
             raise
         lease = QueueEntryLease.of_entry(
-            session, found, worker, request, entry=entry, on_lost=lambda _: until.end_now()
+            metastore, heartbeats, found, request, worker, entry=entry, on_lost=lambda _: until.end_now()
         )
         try:
             return self._under_lease(lease, entry, request, until)
@@ -345,57 +329,25 @@ class Worker:
             raise
 
     def _request(self, entry: interface.QueueEntry) -> CompactionRequest:
-        """Return the request for an entry.
-
-        Raises:
-            RefusedError: acidctl does not run this type of compaction.
-        """
-        mode = _MODES.get(entry.type)  # type: ignore[call-overload]
-        if mode is None:
-            name = name_of(entry.database, entry.table, entry.partition or "")
-            raise RefusedError(f"{name} is not compacted", f"acidctl does no compaction of type {entry.type}", "")
-        if mode is not Mode.REBALANCE:
-            return replace(self._usual_request, mode=mode)
-        buckets, order_by = max(entry.buckets or 0, 0), entry.order_by or ""
-        return replace(self._usual_request, mode=mode, buckets=buckets, order_by=order_by)
-
-    def _find(self, entry: interface.QueueEntry, resolver: SnapshotResolver) -> TableLocation:
-        """Return the location of an entry.
-
-        Raises:
-            RefusedError: the location is gone or ambiguous; Hive's own worker refuses such an entry, too.
-        """
-        name = name_of(entry.database, entry.table, entry.partition or "")
-        if _PATTERN.search(entry.database + entry.table):
-            raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
-        try:
-            locations = list(islice(find_named(f"{HIVE}{name}", self._storage, resolver), 2))
-        except NotFoundError as error:
-            raise RefusedError(f"{name} is not compacted", str(error), "") from error
-        if len(locations) != 1:
-            what = "several locations" if locations else "no location"
-            raise RefusedError(f"{name} is not compacted", f"it is {what}", "")
-        if spelled_alike(partition_of(locations[0])) != spelled_alike(entry.partition or ""):
-            raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
-        return locations[0]
+        request = replace(self._options.request(), mode=Mode(kind_of(entry.type)))
+        if request.mode is Mode.REBALANCE:
+            return replace(request, buckets=max(entry.buckets or 0, 0), order_by=entry.order_by or "")
+        return request
 
     def _under_lease(
         self, lease: QueueEntryLease, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline
     ) -> Outcome:
         if self._job:
-            queue_work.record_job(lease.session.metastore, entry, self._job)
+            lease.metastore.call(interface.SET_HADOOP_JOBID, self._job, entry.id)
         answer = lease.plan(request)
-        if isinstance(answer, NoWork):
-            lease.nothing(answer)
-            return answer
         if not isinstance(answer, Planned):
-            lease.give_up(answer.error)
-            return replace(answer, result=Result.REFUSED) if isinstance(answer.error, RefusedError) else answer
+            is_refused = isinstance(answer.error, RefusedError)
+            return replace(answer, result=Result.REFUSED) if is_refused else answer
 
         def still_ours(_: object, __: int) -> None:
             lease.transaction.check()
             if until.is_over:  # the only way to end a task in this process
-                raise _TimeIsUp("its worker was told to stop", "", "")
+                raise _TimeIsUp(_TOLD_TO_STOP, "", "")
 
         try:
             with self._share(answer.plan.input_bytes, until):
@@ -408,7 +360,7 @@ class Worker:
         if isinstance(outcome.error, _TimeIsUp):
             outcome = replace(outcome, result=Result.POSTPONED, error=None, reasons=(TIME_IS_UP,))
         if self._stopping.is_set() and outcome.result is Result.POSTPONED:
-            lease.give_back("its worker was told to stop")
+            lease.give_back(_TOLD_TO_STOP)
             return outcome
         if lease.transaction.lost and not outcome.is_changed:
             lease.give_up(lease.transaction.lost)
@@ -430,3 +382,60 @@ class Worker:
             with self._lock:
                 self._bytes_in_work -= share
                 self._lock.notify_all()
+
+
+def _refused(entry: interface.QueueEntry, error: RefusedError) -> Outcome:
+    return Outcome(location=entry.name, result=Result.REFUSED, error=error)
+
+
+# --- engines ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def worker_of(
+    metastore: Metastore,
+    options: WorkerOptions,
+    storage: Mapping[str, str],
+    on_outcome: Callable[[Worked], None],
+    on_error: Callable[[AcidctlError], None],
+    *,
+    note: Callable[[str], None] = lambda _: None,
+) -> Iterator[Worker]:
+    """Yield a worker whose entries share one Spark session, or each have processes of this machine.
+
+    Raises:
+        UsageProblem: the metastore has no queue for external workers, or options contradict each other.
+    """
+    tasks, name = options.tasks, f"acidctl-worker-{gethostname()}"
+    tasks.check("--jobs", options.jobs)
+    require_queue(metastore)  # before Spark starts
+    make = partial(Worker, metastore, options, on_outcome=on_outcome, on_error=on_error, storage=storage)
+    if tasks.is_local:
+        yield make(lambda until, on_progress: LocalEngine(options.jobs, until, on_progress), job=name)
+        return
+    from acidctl.spark.compaction_engine import spark_engines
+
+    # On a cluster, Spark gets tokens for stores only at its start, before the tables are known.
+    is_on_cluster = (tasks.master or "").startswith(("yarn", "k8s"))
+    stores = database_stores(metastore, storage) if is_on_cluster else ()
+    with spark_engines(tasks.spark(name, stores), note) as (start_engine, application):
+        yield make(lambda until, _: start_engine(until), job=application)
+
+
+def database_stores(metastore: Metastore, storage: Mapping[str, str]) -> tuple[FileSystemSpec, ...]:
+    """Return the stores of all databases' directories without duplicates; this takes one call per database.
+
+    Databases that the metastore hides and stores that cannot be opened are left out: code that uses them raises.
+    """
+    specs: dict[FileSystemSpec, None] = {}
+    for name in metastore.call(interface.GET_ALL_DATABASES):
+        try:
+            database = metastore.call(interface.GET_DATABASE, name)
+        except Unreachable:
+            raise
+        except AcidctlError:  # it was dropped meanwhile, or this user may not see it
+            continue
+        for url in filter(None, (database.managed_location, database.location)):
+            with suppress(AcidctlError):
+                specs[open_location(url, storage)[0].spec] = None
+    return tuple(specs)

@@ -34,15 +34,15 @@ from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.interface import LockType, Operation, TxnType
-from acidctl.metastore.queue.compactions import (
+from acidctl.metastore.queue import (
     READY,
     WAITING_STATES,
     WORKING,
     Wish,
     find_compactions,
+    mark_failed,
     request_compaction,
 )
-from acidctl.metastore.queue.queue_work import mark_failed
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.transactions import Transactions
 from support.files.acid_files import B0, Event, delete, insert, write_acid

@@ -201,7 +201,6 @@ class Rebalanced:
 @pytest.fixture
 def rebalanced(table: Table, monkeypatch: pytest.MonkeyPatch) -> Rebalanced:
     monkeypatch.setattr("acidctl.hive.ready_rules.OPEN_TXN_GAP", 0.0)
-    monkeypatch.setattr("acidctl.verbs.hive.cleaner.OPEN_TXN_GAP", -0.9)  # and a second
     return Rebalanced(table)
 
 

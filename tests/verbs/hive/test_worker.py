@@ -30,12 +30,11 @@ from support.paths import PYTHONPATH
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.hive.foreign_entries import Strangers
-from acidctl.hive.orphaned_entries import is_dead, worker_id
+from acidctl.hive.queue_entries import Claims, is_dead, worker_id
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, LockType, TxnState
-from acidctl.metastore.queue.compactions import AFTER_DEATH
+from acidctl.metastore.queue import AFTER_DEATH
 from acidctl.metastore.settings import find_settings
 from acidctl.verbs.hive.options import WorkerOptions
 from acidctl.verbs.hive.worker import Worked, Worker
@@ -583,7 +582,7 @@ def test_one_at_the_head_has_a_minute_for_its_own_worker(fake: FakeHive, tmp_pat
     iceberg(fake, tmp_path / "ice")
     fake.entry("s", "ice", "initiated")
     ours = fake.entry("s", "t", "initiated")
-    metastore, strangers = client(fake), Strangers("", 0.2)
+    metastore, strangers = client(fake), Claims("", 0.2)
     assert strangers.claim(metastore, "w") is None
     time.sleep(0.3)
     first = strangers.claim(metastore, "w")
@@ -765,7 +764,7 @@ def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl)
 def test_a_table_that_could_not_be_looked_at_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """One failing call must not make its entry a stranger's for as long as the worker runs."""
     answers = iter(["cannot look at db.t: the server is busy", ""])
-    monkeypatch.setattr("acidctl.hive.foreign_entries.stranger", lambda *_: next(answers))
-    strangers: Any = Strangers("", 0.2)
+    monkeypatch.setattr("acidctl.hive.queue_entries.why_foreign", lambda *_: next(answers))
+    strangers: Any = Claims("", 0.2)
     entry = SimpleNamespace(id=7, kind="major", database="db", table="t")
-    assert [strangers._whose(None, entry) for _ in range(3)] == ["cannot look at db.t: the server is busy", "", ""]
+    assert [strangers.why_foreign(None, entry) for _ in range(3)] == ["cannot look at db.t: the server is busy", "", ""]

@@ -10,14 +10,13 @@ from enum import StrEnum
 from itertools import takewhile
 
 from acidctl.metastore.activity import KnownTxns, Lock, key_of
-from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES, WORKING, Compaction
+from acidctl.metastore.queue import COMPACTIONS, INITIATED, READY, WAITING_STATES, WORKING, Compaction
 from acidctl.metastore.server import Switches
 
 SANE_SECONDS = 3600.0
 """Seconds after which an entry without progress is suspicious."""
 
 _NO_ATTEMPT = ("did not initiate", "attempted")
-_COMPACTIONS = ("major", "minor", "rebalance")
 
 
 class Cause(StrEnum):
@@ -79,7 +78,9 @@ def find_stuck(
         elif entry.state == READY and switches.is_hive4:
             stuck.append(_ready(entry, known, switches, open_ids))
         elif entry.state == READY:
-            stuck.append(_locked(entry, held_locks))
+            # Hive 3 waits for locks on the location itself, not on its table.
+            its_locks = held_locks.get(entry.key)
+            stuck.append(Stuck(entry, Cause.BLOCKED, locks=tuple(its_locks)) if its_locks else None)
     given_up_locations = [
         Stuck(last, Cause.GIVEN_UP, known.age(last.ended), failures=count)
         for last, count in given_up(entries, switches.most_failures)
@@ -121,7 +122,7 @@ def _working(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: 
 
 def _ready(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: Sequence[int]) -> Stuck | None:
     waited = known.age(entry.committed)
-    if entry.txn and entry.kind in _COMPACTIONS and entry.txn in known.aborted_ids:
+    if entry.txn and entry.kind in COMPACTIONS and entry.txn in known.aborted_ids:
         return Stuck(entry, Cause.TXN_ABORTED, waited)
     if entry.next_txn and not switches.by_write_id:
         count = bisect_left(open_ids, entry.next_txn)
@@ -140,17 +141,8 @@ def _held_locks_by_location(locks: Sequence[Lock]) -> Mapping[tuple[str, str, st
     return by_location
 
 
-def _locked(entry: Compaction, held_locks: Mapping[tuple[str, str, str], list[Lock]]) -> Stuck | None:
-    # Hive 3 waits for locks on the location itself, not on its table.
-    locks = held_locks.get(key_of(entry.database, entry.table, entry.partition))
-    return Stuck(entry, Cause.BLOCKED, locks=tuple(locks)) if locks else None
-
-
 def given_up(entries: Iterable[Compaction], most_failures: int) -> list[tuple[Compaction, int]]:
     """Return the locations whose last compactions all failed, so that the initiator requests no more.
-
-    Args:
-        most_failures: consecutive failures after which an initiator gives up.
 
     Returns:
         The newest failed entry and the number of failures, for each location without a waiting entry.

@@ -8,7 +8,7 @@ from acidctl.metastore import interface as wire
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
 from acidctl.storage.options import StorageOptions
-from acidctl.verbs.hive.engines import database_stores
+from acidctl.verbs.hive.worker import database_stores
 
 
 def test_each_store_is_there_once_with_its_options() -> None:

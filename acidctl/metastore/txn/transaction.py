@@ -1,20 +1,29 @@
-"""Transactions of acidctl that hold a lock: heartbeats keep them alive, and their final state is determined."""
+"""Transactions that acidctl holds: each is ended in any case, and heartbeats keep those with a lock alive.
+
+Hive's list of transactions shows only the user and the host of a client. Therefore acidctl adds its name to the host,
+``host7/acidctl-4711-1f3a9c20``: people see it in SHOW TRANSACTIONS, and acidctl finds a transaction without its id.
+"""
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from acidctl.base.errors import AcidctlError, ConflictError
-from acidctl.metastore import interface
-from acidctl.metastore.activity import Lock, find_locks
-from acidctl.metastore.client import Metastore
+from acidctl.metastore import client, interface
+from acidctl.metastore.activity import Lock, find_locks, open_txns_info
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod, Unreachable
 from acidctl.metastore.server import txn_timeout
-from acidctl.metastore.txn.own_transaction import OwnTransaction
+
+_MOST_HOST = 128
+"""Characters that every version of the metastore's tables takes."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 _LONGEST_TIMEOUT = 86400.0
@@ -23,19 +32,13 @@ _LONGEST_TIMEOUT = 86400.0
 _COMMITS = 4
 """Attempts of a commit whose answers are lost."""
 
-
+_OnLost = Callable[[AcidctlError], None]
 _Kept = tuple[int, int]
 """Ids of a transaction, or 0, and of a lock without a transaction, or 0."""
 
 
 class UnknownOutcome(MetastoreError):
     """A commit was requested, and its outcome is unknown."""
-
-
-@dataclass(slots=True)
-class _Beating:
-    on_lost: Callable[[AcidctlError], None]
-    failing: float | None = None
 
 
 class Heartbeats:
@@ -46,21 +49,15 @@ class Heartbeats:
 
     def __init__(self, metastore: Metastore) -> None:
         self._timeout = min(txn_timeout(metastore), _LONGEST_TIMEOUT)
-        settings, patience = metastore.settings, max(1.0, self._timeout / 3)
         # One lost answer must not delay the other heartbeats until their transactions have timed out.
-        self._metastore = metastore.another(
-            replace(
-                settings,
-                timeout=min(settings.timeout, patience),
-                connect_timeout=min(settings.connect_timeout, patience),
-            )
-        )
-        self._alive: dict[_Kept, _Beating] = {}
+        self._metastore = metastore.another(max(1.0, self._timeout / 3))
+        self._alive: dict[_Kept, _OnLost] = {}
+        self._failing: dict[_Kept, float] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def keep(self, txn: int, on_lost: Callable[[AcidctlError], None], *, lock: int = 0) -> None:
+    def keep(self, txn: int, on_lost: _OnLost, *, lock: int = 0) -> None:
         """Keep a transaction or a lock alive from now on.
 
         Args:
@@ -69,7 +66,8 @@ class Heartbeats:
                 heartbeat has succeeded for the whole time-out.
         """
         with self._lock:
-            self._alive[txn, lock] = _Beating(on_lost)
+            self._alive[txn, lock] = on_lost
+            self._failing.pop((txn, lock), None)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._beat, name="acidctl-heartbeat", daemon=True)
                 self._thread.start()
@@ -91,23 +89,117 @@ class Heartbeats:
         while not self._ended.wait(self._timeout / 3):
             with self._lock:
                 alive = dict(self._alive)
-            for kept, beating in alive.items():
-                if error := self._lost(kept, beating):
+            for kept, on_lost in alive.items():
+                if error := self._lost(kept):
                     self.let_go(kept[0], lock=kept[1])
-                    beating.on_lost(error)
+                    on_lost(error)
 
-    def _lost(self, kept: _Kept, beating: _Beating) -> AcidctlError | None:
+    def _lost(self, kept: _Kept) -> AcidctlError | None:
         txn, lock = kept
         try:
             self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(lock or None, txn or None))
-            beating.failing = None
+            self._failing.pop(kept, None)
         except LostTransaction as error:
             return error
         except AcidctlError as error:  # the server may be back before the time-out
-            beating.failing = beating.failing or time.monotonic()
-            if time.monotonic() - beating.failing > self._timeout:
+            if time.monotonic() - self._failing.setdefault(kept, time.monotonic()) > self._timeout:
                 return error
         return None
+
+
+def client_names() -> tuple[str, str]:
+    """Return a new name of a client, ``acidctl-PID-`` and a random number, and its host followed by this name."""
+    agent = f"acidctl-{os.getpid()}-{secrets.token_hex(4)}"
+    return agent, f"{socket.gethostname()[: _MOST_HOST - 1 - len(agent)]}/{agent}"
+
+
+class OwnTransaction:
+    """A transaction that :meth:`open` opens, and :meth:`end` ends.
+
+    Attributes:
+        id: 0 before it is opened.
+        agent, host: by :func:`client_names`.
+    """
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore = metastore
+        self._is_asked_for = self._has_ended = False
+        self.id = 0
+        self.failure: AcidctlError | None = None
+        self.agent, self.host = client_names()
+
+    def open(self, txn_type: interface.TxnType = interface.TxnType.READ_ONLY) -> int:
+        """Open the transaction; :meth:`end` must follow, even if this fails.
+
+        Args:
+            txn_type: ignored before Hive 4.
+        """
+        metastore = self._metastore
+        sent_type = txn_type if metastore.features.txn_types else None
+        request = interface.OpenTxnRequest(1, metastore.settings.user_name, self.host, self.agent, sent_type)
+        metastore.connection()
+        self._is_asked_for = True
+        ids = metastore.call(interface.OPEN_TXNS, request).txn_ids
+        if len(ids) != 1 or ids[0] < 1:
+            raise MetastoreError(
+                f"the metastore {metastore.shown} opened no transaction",
+                f"one was asked for, and it gave {len(ids)} ids",
+                "see the metastore's log",
+            )
+        self.id = ids[0]
+        return self.id
+
+    def end(self, *, commit: bool = True) -> None:
+        """End the transaction; without effect if it has ended. If the server fails, the transaction times out.
+
+        A transaction that only read is committed, because the server would keep a record of an aborted one.
+        """
+        if self._has_ended or not self._is_asked_for:
+            return
+        try:
+            self._commit_or_abort(commit)
+        except KeyboardInterrupt:  # try again, as nothing else would end it
+            self._commit_or_abort(commit)
+            raise
+        finally:
+            self._has_ended = True
+
+    def _commit_or_abort(self, commit: bool) -> None:
+        try:
+            if not self.id:
+                self._end_unknown()
+            elif not commit or not self._is_committed():
+                self._metastore.insist(interface.ABORT_TXN, interface.AbortTxnRequest(self.id))
+        except LostTransaction:  # it has ended, or the id was never ours
+            self._end_unknown()
+        except AcidctlError as error:
+            self.failure = error
+
+    def _is_committed(self) -> bool:
+        try:
+            self._metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(self.id))
+        except LostTransaction:
+            raise
+        except AcidctlError as error:
+            self.failure = error
+            return False
+        return True
+
+    def _end_unknown(self) -> None:
+        """End a transaction whose id is unknown or wrong: the server may have opened it, or may open it only now."""
+        patience = min(client.PATIENCE, self._metastore.settings.timeout)
+        other = self._metastore.another(patience, rounds=1)
+
+        def abort() -> bool:
+            txns = open_txns_info(other).txns
+            ours = [txn.id for txn in txns if txn.host == self.host and txn.state == interface.TxnState.OPEN]
+            for txn in ours:
+                other.call(interface.ABORT_TXN, interface.AbortTxnRequest(txn))
+            return bool(ours or self.id)
+
+        with suppress(AcidctlError):
+            retry_until(abort, patience)
+        other.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +207,6 @@ class TransactionRequest:
     """Request for a transaction with a lock.
 
     Attributes:
-        txn_type: ignored before Hive 4.
         wait: seconds to wait for a conflicting lock.
     """
 
@@ -124,11 +215,10 @@ class TransactionRequest:
     wait: float = 0.0
 
 
-class LockedTransaction:
+class LockedTransaction(OwnTransaction):
     """A transaction that its constructor opens and locks, and :meth:`commit` or :meth:`abort` ends.
 
     Attributes:
-        id: of the transaction.
         lost: why the transaction no longer exists, if known.
         is_committing: whether a commit was requested.
 
@@ -141,29 +231,24 @@ class LockedTransaction:
         metastore: Metastore,
         heartbeats: Heartbeats,
         wanted: TransactionRequest,
-        on_lost: Callable[[AcidctlError], None] | None = None,
+        on_lost: _OnLost | None = None,
     ) -> None:
-        self._metastore, self._heartbeats = metastore, heartbeats
-        self._on_lost = on_lost
+        super().__init__(metastore)
+        self._heartbeats, self._on_lost = heartbeats, on_lost
         self.lost: AcidctlError | None = None
         self.is_committing = False
-        self._own = OwnTransaction(metastore)
         self._is_open = True
         try:
-            self.id = self._own.open(wanted.txn_type)
+            self.open(wanted.txn_type)
             self._acquire(wanted)
             self._hold_cleaner(wanted)
             heartbeats.keep(self.id, self._lose)
         except BaseException:
-            self._own.end(commit=False)
+            self.end(commit=False)
             raise
 
     def check(self) -> None:
-        """Raise if the transaction is known to be lost.
-
-        Raises:
-            LostTransaction: it timed out, or somebody aborted it.
-        """
+        """Raise if the transaction is known to be lost."""
         if self.lost:
             raise LostTransaction(f"the transaction {self.id} was lost", str(self.lost), "run it again")
 
@@ -183,54 +268,43 @@ class LockedTransaction:
             LostTransaction: the transaction was aborted before.
             UnknownOutcome: the server cannot be reached, or no longer lists the transaction as open or aborted.
         """
-        self._end()
-        self.is_committing = True
-        request = interface.CommitTxnRequest(self.id)
+        self._let_go()
+        self._has_ended = self.is_committing = True
         for attempt in range(_COMMITS):
             try:
-                self._metastore.call(interface.COMMIT_TXN, request)
+                self._metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(self.id))
                 return
             except LostTransaction as error:
                 if attempt and not self._is_aborted():
-                    raise UnknownOutcome(
-                        f"whether the transaction {self.id} was committed is not known", str(error), ""
-                    ) from error
+                    raise self._unknown(error, "") from error
                 raise
             except Unreachable as error:
                 if attempt == _COMMITS - 1:
-                    raise UnknownOutcome(
-                        f"whether the transaction {self.id} was committed is not known",
-                        str(error),
-                        "SHOW TRANSACTIONS tells, when the metastore is there again",
-                    ) from error
+                    raise self._unknown(error, "SHOW TRANSACTIONS tells, when the metastore is there again") from error
                 time.sleep(2.0**attempt)
 
-    def abort(self, error_code: int | None = None) -> bool:
-        """Abort the transaction, which releases its lock; return whether the abort is confirmed.
+    def _unknown(self, error: AcidctlError, hint: str) -> UnknownOutcome:
+        return UnknownOutcome(f"whether the transaction {self.id} was committed is not known", str(error), hint)
 
-        Args:
-            error_code: the reason, one of Hive's error codes.
-        """
-        self._end()
-        for _ in range(2):  # the connection may just have been lost
-            try:
-                self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code))
-                return True
-            except LostTransaction:  # it was aborted before, or was committed
-                return self._is_aborted()
-            except AcidctlError:
-                continue  # at last, the transaction times out
-        return False
+    def abort(self, error_code: int | None = None) -> bool:
+        """Abort the transaction, which releases its lock; return whether the abort is confirmed."""
+        self._let_go()
+        self._has_ended = True
+        try:
+            self._metastore.insist(interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code))
+        except LostTransaction:  # it was aborted before, or was committed
+            return self._is_aborted()
+        except AcidctlError:
+            return False  # at last, the transaction times out
+        return True
 
     def release(self, *, commit: bool = True) -> None:
         """End a transaction that changed nothing, and ignore errors."""
-        self._is_open = False
-        self._heartbeats.let_go(self.id)
-        self._own.end(commit=commit and not self.lost)
+        self._let_go()
+        self.end(commit=commit and not self.lost)
 
-    def _end(self) -> None:
+    def _let_go(self) -> None:
         self._is_open = False
-        self._own.forget()
         self._heartbeats.let_go(self.id)
 
     def _lose(self, error: AcidctlError) -> None:
@@ -245,17 +319,18 @@ class LockedTransaction:
         return False
 
     def _acquire(self, wanted: TransactionRequest) -> None:
-        zero_wait = True if self._metastore.features.txn_types and not wanted.wait else None
-        user, own = self._metastore.settings.user_name, self._own
-        request = interface.LockRequest(tuple(wanted.components), self.id, user, own.host, own.agent, zero_wait)
-        answer = self._metastore.call(interface.LOCK, request)
+        metastore = self._metastore
+        zero_wait = True if metastore.features.txn_types and not wanted.wait else None
+        parts, user = tuple(wanted.components), metastore.settings.user_name
+        request = interface.LockRequest(parts, self.id, user, self.host, self.agent, zero_wait)
+        answer = metastore.call(interface.LOCK, request)
         until, pause = time.monotonic() + wanted.wait, _FIRST_PAUSE
         while answer.state == interface.LockState.WAITING and time.monotonic() < until:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-            answer = self._metastore.call(interface.CHECK_LOCK, interface.CheckLockRequest(answer.lock, self.id))
+            answer = metastore.call(interface.CHECK_LOCK, interface.CheckLockRequest(answer.lock, self.id))
         if answer.state != interface.LockState.ACQUIRED:
-            names = {f"{part.database}.{part.table}" for part in wanted.components}
+            names = {f"{part.database}.{part.table}" for part in parts}
             raise ConflictError(
                 f"no lock on {', '.join(sorted(names))} was to be had",
                 answer.message or self._holders(wanted, answer.lock),
@@ -268,11 +343,10 @@ class LockedTransaction:
         From Hive 4.2 on the cleaner waits only for registered transactions, not for every open one (its setting
         `metastore.txn.use.minhistorywriteid`); 4.0 and 4.1 accept the call, and need it only with that setting.
         """
-        metastore = self._metastore
         tables = {f"{part.database}.{part.table}".lower(): 1 for part in wanted.components if part.table}
-        if tables and metastore.features.txn_types:
+        if tables and self._metastore.features.txn_types:
             with suppress(UnknownMethod):
-                metastore.call(interface.ADD_WRITE_IDS_TO_MIN_HISTORY, self.id, tables)
+                self._metastore.call(interface.ADD_WRITE_IDS_TO_MIN_HISTORY, self.id, tables)
 
     def _holders(self, wanted: TransactionRequest, own_lock: int) -> str:
         """Describe a lock on the requested tables, if possible one that is not only a reader's."""

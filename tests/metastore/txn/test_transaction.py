@@ -14,8 +14,8 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError
 from acidctl.metastore.interface import TxnState, TxnType
 from acidctl.metastore.settings import find_settings
-from acidctl.metastore.txn import own_transaction
-from acidctl.metastore.txn.own_transaction import OwnTransaction
+from acidctl.metastore.txn import transaction
+from acidctl.metastore.txn.transaction import OwnTransaction
 from acidctl.metastore.wire import Method
 
 
@@ -56,7 +56,7 @@ def test_people_and_acidctl_see_whose_it_is(fake: FakeHive) -> None:
 
 
 def test_a_long_name_of_a_machine_leaves_room_for_the_mark(monkeypatch: pytest.MonkeyPatch, fake: FakeHive) -> None:
-    monkeypatch.setattr(own_transaction.socket, "gethostname", lambda: "x" * 300)
+    monkeypatch.setattr(transaction.socket, "gethostname", lambda: "x" * 300)
     own = OwnTransaction(client(fake.address))
     assert len(own.host) == 128
     assert own.host.endswith(own.agent)

@@ -1,1 +1,0 @@
-"""Hive's compaction queue: list its entries, request compactions, and work on them."""
