@@ -38,15 +38,13 @@ from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.backup import InBackup, RepairRun
 from acidctl.repair.plan import RepairPlan
-from acidctl.repair.request import RepairOutcome
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
 from acidctl.rows.past.diff import Difference, table_difference
 from acidctl.rows.past.history import History, read_history
 from acidctl.rows.scan.location_state import LocationState
 from acidctl.rows.scan.table import Table, table_at
 from acidctl.validation.findings import Depth
-from acidctl.validation.model import Options, Place, Report
-from acidctl.validation.run import validate
+from acidctl.validation.report import Report
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
@@ -58,6 +56,7 @@ from acidctl.verbs.purge import purge
 from acidctl.verbs.repair import RepairOptions, repair
 from acidctl.verbs.restore import restore
 from acidctl.verbs.selection import Selection
+from acidctl.verbs.validate import ValidateOptions, validate
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
@@ -212,18 +211,15 @@ class Location:
         snapshot = self.snapshot()
         return advise(snapshot.listing, snapshot.state)
 
-    def validate(self, depth: Depth | str = Depth.LISTING, **options: Any) -> Report:
+    def validate(self, options: ValidateOptions | str = "listing") -> Report:
         """Check it against the rules of the format; what is wrong is in the report, not raised.
 
         Args:
-            depth: listing, footers or deep, as a :class:`Depth` or its name.
-            options: further ones of :class:`acidctl.validation.model.Options`.
+            options: how deep: listing, footers or deep; or all options.
         """
-        found = self._now()
-        snapshot = found.snapshot()
-        at, ahead = found.location.partition, snapshot.ahead
-        place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, at, found.look, ahead=ahead)
-        (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
+        events = _Strict()
+        report = self._only(validate(self._selection(), validate_options(options), events), events)
+        assert isinstance(report, Report)
         return report
 
     def erasure(self, condition: str, *, prove: bool = False, hdfs_trash: bool = True) -> TableErasure:
@@ -422,8 +418,8 @@ class Location:
             force: treat what was written within the last hour as finished.
         """
         outcome = self._repaired(RepairOptions(only=kinds, force=force, dry_run=True), path)
-        assert isinstance(outcome, RepairOutcome)
-        return outcome.plan
+        assert isinstance(outcome, RepairPlan)
+        return outcome
 
     def repair(
         self,
@@ -445,7 +441,7 @@ class Location:
         """
         options = RepairOptions(only=kinds, force=force, offline=offline, locks=locks or LockOptions())
         outcome = self._repaired(options, path)
-        return outcome.run if isinstance(outcome, RepairOutcome) else None
+        return outcome.run if isinstance(outcome, RepairPlan) else None
 
     def _repaired(self, options: RepairOptions, path: str) -> Outcome:
         events = _Strict()
@@ -475,6 +471,13 @@ def compact_options(options: CompactOptions | str) -> CompactOptions:
         return options
     chosen: dict[str, Any] = {member(Mode, options, "type of compaction").value: True}
     return CompactOptions(**chosen)
+
+
+def validate_options(options: ValidateOptions | str) -> ValidateOptions:
+    if isinstance(options, ValidateOptions):
+        return options
+    depth = member(Depth, options, "depth")
+    return ValidateOptions(footers=depth is Depth.FOOTERS, deep=depth is Depth.DEEP)
 
 
 def storage_of(options: Mapping[str, str] | None) -> dict[str, str]:

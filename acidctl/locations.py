@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.api import DAY, Location, compact_options, resolver_of, storage_of
+from acidctl.api import DAY, Location, compact_options, resolver_of, storage_of, validate_options
 from acidctl.base.arguments import as_path
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import AcidctlError
@@ -34,6 +34,7 @@ from acidctl.verbs.policy import Policies
 from acidctl.verbs.purge import purge
 from acidctl.verbs.restore import restore
 from acidctl.verbs.selection import Selection
+from acidctl.verbs.validate import ValidateOptions, validate
 
 SCHEMA = pa.schema(
     [
@@ -123,6 +124,16 @@ class Locations(ArrowRows):
         """Delete what cleanings moved to the trash; raises NotFoundError for a run that no trash holds."""
         events = Events()
         yield from purge(self._now(), options or PurgeOptions(), events)
+        yield from _failures(events)
+
+    def validate(self, options: ValidateOptions | str = "listing") -> Iterator[Outcome]:
+        """Check them; yields the report of each, a :class:`acidctl.validation.report.Report`.
+
+        Args:
+            options: how deep: listing, footers or deep; or all options.
+        """
+        events = Events()
+        yield from validate(self._now(), validate_options(options), events)
         yield from _failures(events)
 
     def nightly(

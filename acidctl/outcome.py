@@ -29,6 +29,9 @@ class Result(StrEnum):
     REFUSED = "refused"
     REQUESTED = "requested"
     REPAIRED = "repaired"
+    FINDINGS = "findings"
+    UNCHECKED = "unchecked"
+    NOTHING_FOUND = "nothing-found"
 
     @property
     def words(self) -> str:

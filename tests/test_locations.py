@@ -52,6 +52,7 @@ def test_verbs_go_through_all_of_them(sales: Path) -> None:
     assert Result.PURGED in {one.result for one in tables.purge(PurgeOptions())}
     with pytest.raises(NotFoundError):
         list(tables.restore())
+    assert {one.result for one in tables.validate("deep")} == {Result.NOTHING_FOUND}
     assert {one.path: len(read_rows(Path(one.path))) for one in tables} == before
 
 

@@ -257,7 +257,7 @@ SHAPES: dict[str, Shape] = {
     },
     "cat-checksum": {"rows": "int", "values": "str", "rowIds": "str", "columns": "str"},
     "validate": {
-        "location": "str", "depth": "str", "snapshotSource?": "source?",
+        "location": "str", "result": "str", "depth": "str", "snapshotSource?": "source?",
         "findings": [
             {"rule": "str", "severity": "str", "path": "str", "message": "str", "evidence": "map", "hint": "str"}
         ],
@@ -266,14 +266,6 @@ SHAPES: dict[str, Shape] = {
             "errors": "int", "warnings": "int", "remarks": "int", "unchecked": "int", "files": "int", "bytes": "int",
             "rows": "int",
         },
-    },
-    "validate-rules": {
-        "rules": [
-            {
-                "id": "str", "severity": "str", "depth": "str", "what": "str", "why": "str", "hint": "str",
-                "section": "str?", "readers": ["str"],
-            }
-        ]
     },
     "repair": {
         **_OUTCOME, "bytes?": "int",
@@ -296,17 +288,18 @@ SHAPES: dict[str, Shape] = {
         "columns": [{"id": "int", "name": "str", "type": "str", "statistics": "map"}],
         "userMetadata": "map", "notes": ["str"], "problems": ["str"],
     },
-    "config-show": {
-        "file": "str?", "profile": "str?", "settings": [{"name": "str", "value": "any", "origin": "str"}],
-    },
     "explain": {
         "word": "str", "kind": "str", "what": "str", "todo": "str?",
         "words?": ["str"],
     },
     "doctor": {
+        "configuration": {
+            "file": "str", "isUsed": "bool", "profile": "str?", "problems": ["map"],
+            "settings": [{"name": "str", "value": "any", "origin": "str"}],
+        },
         "python": "str", "java": [{"candidate": "str", "verdict": "str"}],
         "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
-        "timezones": "str", "spark?": "str", "nodes?": ["map"], "metastore?": "map", "stores?": ["map"],
+        "timezones": "str", "metastore?": "map", "stores?": ["map"],
     },
     "run-report": {
         "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",

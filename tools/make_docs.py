@@ -29,8 +29,8 @@ from acidctl.cli.main import cli
 from acidctl.cli.report.terms import STATES, TERMS, TO_DO
 from acidctl.metastore.settings import NAMES
 from acidctl.orc.limits import LIMITS
+from acidctl.validation.checks import RULES
 from acidctl.validation.findings import Depth
-from acidctl.validation.registry import RULES
 from acidctl.wording import example, next_step, text_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,7 +107,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ),
     (
         "~/.config/acidctl/config.toml",
-        'The user\'s settings: a table for each command, [storage."URL"] and [profile.NAME]; see `acidctl config`.',
+        'The user\'s settings: a table for each command, [storage."URL"] and [profile.NAME]; see `acidctl doctor`.',
     ),
     (
         "~/.local/state/acidctl/nightly.json",

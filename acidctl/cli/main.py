@@ -85,20 +85,22 @@ def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None
     PAGING.is_off = no_pager
     if log_format == "json":
         _log_json(command_in(ctx.obj or ()))
-    if ctx.invoked_subcommand == "config":
-        return  # it reads the settings itself, to report what is wrong
+    if ctx.invoked_subcommand == "completion":
+        return  # shells call it at their start
     from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without
     from acidctl.orc.limits import configure  # noqa: PLC0415 - --help does without
 
     try:
         settings = load(config_file, profile)
-    except AcidctlError:
-        if not {"-h", "--help"} & set(ctx.obj or ()):
+    except AcidctlError as error:
+        if ctx.invoked_subcommand != "doctor" and not {"-h", "--help"} & set(ctx.obj or ()):
             raise
+        ctx.meta["acidctl.settings_problem"] = error
         return
     ctx.default_map = settings.default_map()
     ctx.meta["acidctl.settings"] = settings
-    configure({key: found.value for key, found in settings.below("limits").items()})
+    if ctx.invoked_subcommand != "doctor":  # which tells a limit of the file from one of the environment
+        configure({key: found.value for key, found in settings.below("limits").items()})
     general = settings.get(("log-format",))
     if general and general.value == "json" and ctx.get_parameter_source("log_format") == ParameterSource.DEFAULT:
         _log_json(command_in(ctx.obj or ()))

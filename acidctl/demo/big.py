@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,8 @@ from acidctl.acid import bucket as codec
 from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.base.errors import UsageProblem
-from acidctl.demo.write import write_directory
+from acidctl.demo.options import BigOptions
+from acidctl.demo.walkthrough import write_directory
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys
@@ -34,49 +34,23 @@ _CITIES = ("Lisbon", "Oslo", "Zürich", "Kraków", "Reykjavík", "Nairobi", "大
 _BATCH = 250_000
 
 
-@dataclass(frozen=True, slots=True)
-class BigOptions:
-    """The shape of one location.
-
-    Attributes:
-        rows: inserted in all, spread over the write ids and buckets.
-        write_ids: inserting write ids; the first gets what an even share leaves over.
-        deletes: rows deleted in all, chosen at random.
-        delete_write_ids: deleting write ids, after the inserting ones.
-        base: put the rows of the first write id into a compacted base.
-        compression: of the files.
-    """
-
-    rows: int = 1_000_000
-    write_ids: int = 10
-    deletes: int = 1_000
-    delete_write_ids: int = 1
-    buckets: int = 1
-    seed: int = 0
-    base: bool = False
-    compression: str = "zlib"
-
-    def check(self) -> None:
-        """Raises UsageProblem when the numbers do not fit together."""
-        if self.write_ids < 1 or self.buckets < 1 or self.buckets > codec.MAX_BUCKET + 1:
-            raise UsageProblem("a table needs at least one write id and 1 to 4096 buckets")
-        if self.deletes > self.rows:
-            raise UsageProblem(f"cannot delete {self.deletes} of {self.rows} rows")
-        if self.deletes and self.delete_write_ids < 1:
-            raise UsageProblem("deletes need at least one write id")
-
-
-def write_big(fs: FileSystem, path: str, options: BigOptions) -> None:
-    """Write one location; the same options give the same rows.
+def write_big(fs: FileSystem, path: str, options: BigOptions) -> list[str]:
+    """Write a table, and return the paths of its locations.
 
     Raises:
-        UsageProblem: the options contradict each other.
+        UsageProblem: there are fewer rows than are to be deleted.
     """
-    options.check()
-    random = np.random.default_rng(options.seed)
-    counts = _spread(options.rows, options.write_ids)
+    if options.deletes > options.rows:
+        raise UsageProblem(f"cannot delete {options.deletes} of {options.rows} rows")
+    locations = [f"{path}/p={partition}" for partition in range(options.partitions)] or [path]
+    for number, location in enumerate(locations):
+        _write_location(fs, location, options, np.random.default_rng(options.seed + number))
+    return locations
+
+
+def _write_location(fs: FileSystem, path: str, options: BigOptions, random: np.random.Generator) -> None:
     made = 0
-    for place, count in enumerate(counts):
+    for place, count in enumerate(_spread(options.rows, options.write_ids)):
         write_id = place + 1
         per_bucket = _spread(count, options.buckets)
         firsts = np.concatenate([[0], np.cumsum(per_bucket)])[:-1] + made
@@ -96,7 +70,7 @@ def write_big(fs: FileSystem, path: str, options: BigOptions) -> None:
         if in_base:
             fs.write_bytes(f"{path}/{name}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
         made += count
-    _write_deletes(fs, path, options, _chosen(options, random), random)
+    _write_deletes(fs, path, options, random)
 
 
 def _spread(total: int, parts: int) -> list[int]:
@@ -148,20 +122,6 @@ def _decimals(cents: NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.decimal128(10, 2), len(cents), [None, pa.py_buffer(words)])
 
 
-def _chosen(options: BigOptions, random: np.random.Generator) -> NDArray[np.int64]:
-    """Return the positions of the deleted rows, ascending, counting all rows by write id and bucket.
-
-    They are chosen part by part, so memory is 8 bytes for each delete, however many rows there are.
-    """
-    rows, deletes = options.rows, options.deletes
-    parts = []
-    for start in range(0, rows if deletes else 0, _BATCH):
-        end = min(rows, start + _BATCH)
-        share = deletes * end // rows - deletes * start // rows
-        parts.append(np.sort(random.choice(end - start, share, replace=False)) + start)
-    return np.concatenate([np.empty(0, np.int64), *parts])
-
-
 def _keys_at(places: NDArray[np.int64], starts: NDArray[np.int64], buckets: int) -> Keys:
     """Return the keys of rows by their places.
 
@@ -173,10 +133,9 @@ def _keys_at(places: NDArray[np.int64], starts: NDArray[np.int64], buckets: int)
     return Keys(at // buckets + 1, values[at % buckets], places - starts[at])
 
 
-def _write_deletes(
-    fs: FileSystem, path: str, options: BigOptions, chosen: NDArray[np.int64], random: np.random.Generator
-) -> None:
-    random.shuffle(chosen)
+def _write_deletes(fs: FileSystem, path: str, options: BigOptions, random: np.random.Generator) -> None:
+    # Positions of rows, counting all of them by write id and bucket.
+    chosen = random.permutation(np.arange(options.deletes) * options.rows // max(1, options.deletes))
     per_bucket = [_spread(count, options.buckets) for count in _spread(options.rows, options.write_ids)]
     starts = np.cumsum([0, *(rows for one in per_bucket for rows in one)])
     for place, part in enumerate(np.array_split(chosen, max(1, options.delete_write_ids))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -20,10 +20,20 @@ from acidctl.base.errors import (
 from acidctl.location.change.journal import Act, RunState, Step, begin, drop
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
+from acidctl.location.change.work_log import log_done
 from acidctl.location.snapshot import Snapshot
+from acidctl.outcome import Result
 from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
-from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, list_backups, settle, undo, write_note
+from acidctl.repair.backup import (
+    BACKUP,
+    RepairRun,
+    backup_runs,
+    entry_of,
+    finish,
+    settle,
+    unfinished,
+    write_note,
+)
 from acidctl.repair.plan import CannotRepair, Fix, Made, RepairKind, RepairPlan, Scope
 from acidctl.storage.port import FileSystem, join, narrowest, parent_of
 
@@ -41,7 +51,8 @@ _SUSPECTS = {
 def plan_repair(snapshot: Snapshot, kinds: Collection[RepairKind], scope: Scope) -> RepairPlan:
     """Plan the repair of everything of some kinds that is wrong in a location.
 
-    A problem in a file or directory that an earlier fix changes is refused: the next repair mends it.
+    A problem in a file or directory that an earlier fix changes is refused: the next repair mends it. Repairs that were
+    interrupted between their renames are finished first, so their paths are not refused.
 
     Raises:
         AccessError, StorageError, NotFoundError: a file cannot be opened.
@@ -61,15 +72,22 @@ def plan_repair(snapshot: Snapshot, kinds: Collection[RepairKind], scope: Scope)
                 refused.append(CannotRepair(kind, path, why, "run `acidctl repair` again"))
             elif fix:
                 fixes.append(fix)
-    return RepairPlan(snapshot, tuple(fixes), tuple(refused))
+    interrupted = tuple(unfinished(snapshot.fs, snapshot.path))
+    begun = {path for run in interrupted if run.state is RunState.INTERRUPTED for path in run.paths}
+    refused = [item for item in refused if item.path not in begun]
+    idle = Result.REFUSED if refused else Result.NOTHING_TO_DO
+    return RepairPlan(
+        location=snapshot.fs.display(snapshot.path),
+        result=Result.PLANNED if fixes or interrupted else idle,
+        snapshot=snapshot,
+        scope=scope,
+        fixes=tuple(fixes),
+        refused=tuple(refused),
+        interrupted=interrupted,
+    )
 
 
-def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
-    """Return the repairs that were interrupted between their renames, oldest first."""
-    return [run for run in backup_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
-
-
-def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None, run_id: str = "") -> RepairRun | None:
+def apply_repair(plan: RepairPlan, locking: Locking | None = None, run_id: str = "") -> RepairRun | None:
     """Carry a plan out, after finishing interrupted repairs and listing the location again.
 
     Args:
@@ -87,19 +105,19 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None,
     fs, location = before.fs, before.path
     _require_renames(fs, location)
     with (locking or Locking()).at(fs, location):
-        interrupted = unfinished(fs, location)
+        is_first = not unfinished(fs, location)
         settle(fs, backup_runs(fs, location))
-        again = before.again()
         planned = {(fix.kind, fix.path) for fix in plan.fixes}
-        now = plan_repair(again, plan.kinds, replace(scope, among=frozenset(path for _, path in planned)))
+        scope = replace(plan.scope, among=frozenset(path for _, path in planned))
+        now = plan_repair(before.again(), plan.kinds, scope)
         now = replace(now, fixes=tuple(fix for fix in now.fixes if (fix.kind, fix.path) in planned))
-        if not interrupted:  # finishing a repair may change what the next one does
+        if is_first:  # finishing a repair may change what the next one does
             _require_as_shown(plan, now)
         if not run_id or fs.exists(join(location, BACKUP, run_id)):
             run_id = new_run_id()
         run = _carry_out(now, run_id) if now.fixes else None
         if run:
-            log_done(fs, location, _entry("repair", "repaired", run), locking.tell if locking else None)
+            log_done(fs, location, entry_of("repair", "repaired", run), locking.tell if locking else None)
         return run
 
 
@@ -112,11 +130,6 @@ def _require_as_shown(shown: RepairPlan, now: RepairPlan) -> None:
                 f"{fix.problem}; now it would be: {fix.remedy}",
                 "look at the new plan; nothing was changed",
             )
-
-
-def _entry(verb: str, result: str, run: RepairRun, night: str = "") -> LogEntry:
-    facts: dict[str, Fact] = {"repair": ", ".join(run.kinds), "paths": list(run.paths), "bytes": run.bytes}
-    return LogEntry(verb, result, run.id, facts=facts | of_night(night))
 
 
 def require_possible(plan: RepairPlan, *, offline: bool) -> None:
@@ -284,90 +297,3 @@ def _changed(fs: FileSystem, path: str, why: str) -> ConflictError:
     return ConflictError(
         f"{fs.display(path)} changed while it was repaired", why, "nothing was changed; run it again when nobody writes"
     )
-
-
-def undo_last(
-    fs: FileSystem,
-    location: str,
-    run_id: str | None = None,
-    locking: Locking | None = None,
-) -> RepairRun:
-    """Undo the newest repair of a location, or the newest that has an id beginning with `run_id`.
-
-    Raises:
-        NotFoundError: there is no such repair.
-        ConflictError: the location is locked, or a repaired file was changed later.
-    """
-    if not _undoable(fs, location, run_id):
-        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl restore --list`")
-    with (locking or Locking()).at(fs, location):
-        chosen = _undoable(fs, location, run_id)[-1:]
-        for run in chosen:
-            _require_newest(fs, run)
-            undo(fs, run)
-            log_done(fs, location, _entry("restore", "restored", run), locking.tell if locking else None)
-        _tidy(fs, location)
-    if not chosen:
-        raise ConflictError(f"cannot undo in {fs.display(location)}", "another run was faster", "nothing is left to do")
-    return chosen[0]
-
-
-def _undoable(fs: FileSystem, location: str, run_id: str | None) -> list[RepairRun]:
-    runs = [run for run in backup_runs(fs, location) if run.state is not RunState.STAGED]
-    return [run for run in runs if run_id is None or run.id.startswith(run_id)]
-
-
-def _require_newest(fs: FileSystem, run: RepairRun) -> None:
-    targets = {step.target for step in run.steps}
-    for later in _undoable(fs, run.location, None):
-        if later.id > run.id and targets & {step.target for step in later.steps}:
-            raise ConflictError(
-                f"cannot undo {run.id}", f"{later.id} mended the same file later", "undo that one first"
-            )
-
-
-SETTLED = RunState.DONE, RunState.STAGED
-"""States of runs whose backup can be discarded: no step is waiting to be done or undone."""
-
-
-def discard(
-    fs: FileSystem,
-    location: str,
-    runs: Collection[str] | None = None,
-    locking: Locking | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    *,
-    night: str = "",
-) -> list[RepairRun]:
-    """Delete backups of a location permanently and return their runs; interrupted and damaged ones stay.
-
-    Args:
-        runs: the ids of the runs; None discards all.
-        should_stop: called before each run.
-        night: the id of the nightly run that this is a part of.
-
-    Raises:
-        ConflictError: the location is locked.
-    """
-    discarded: list[RepairRun] = []
-    with (locking or Locking()).at(fs, location):
-        try:
-            for run in list_backups(fs, location):
-                is_wanted = runs is None or run.id in runs
-                if run.state not in SETTLED or not is_wanted or should_stop():
-                    continue
-                drop(fs, run, are_more=True)
-                discarded.append(run)
-            _tidy(fs, location)
-        finally:
-            entries = [signed(_entry("purge", "purged", run, night)) for run in discarded]
-            log_all(fs, location, entries, locking.tell if locking else None)
-    return discarded
-
-
-def _tidy(fs: FileSystem, location: str) -> None:
-    """Remove what dead repairs staged without changing anything, under the lock of the location."""
-    for run in list_backups(fs, location):
-        if run.state is RunState.STAGED:
-            drop(fs, run)
-    fs.remove_empty(join(location, BACKUP))

@@ -6,7 +6,7 @@ Each repair is a run of the journal, ``<location>/.acidctl-backup/<time>-<id>/``
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,6 +14,8 @@ from acidctl.base.errors import ConflictError, NotFoundError
 from acidctl.base.printable import one_line
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
+from acidctl.location.change.lock import Locking
+from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem, join, parent_of
 
@@ -230,3 +232,101 @@ def settle(fs: FileSystem, runs: Sequence[RepairRun]) -> None:
             finish(fs, run)
         elif run.state is not RunState.DONE:
             undo(fs, run)
+
+
+def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
+    """Return the repairs that were interrupted between their renames, oldest first."""
+    return [run for run in backup_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
+
+
+def entry_of(verb: str, result: str, run: RepairRun, night: str = "") -> LogEntry:
+    """Return the entry of a run in the log of its location."""
+    facts: dict[str, Fact] = {"repair": ", ".join(run.kinds), "paths": list(run.paths), "bytes": run.bytes}
+    return LogEntry(verb, result, run.id, facts=facts | of_night(night))
+
+
+def undo_last(
+    fs: FileSystem,
+    location: str,
+    run_id: str | None = None,
+    locking: Locking | None = None,
+) -> RepairRun:
+    """Undo the newest repair of a location, or the newest that has an id beginning with `run_id`.
+
+    Raises:
+        NotFoundError: there is no such repair.
+        ConflictError: the location is locked, or a repaired file was changed later.
+    """
+    if not _undoable(fs, location, run_id):
+        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl restore --list`")
+    with (locking or Locking()).at(fs, location):
+        chosen = _undoable(fs, location, run_id)[-1:]
+        for run in chosen:
+            _require_newest(fs, run)
+            undo(fs, run)
+            log_done(fs, location, entry_of("restore", "restored", run), locking.tell if locking else None)
+        _tidy(fs, location)
+    if not chosen:
+        raise ConflictError(f"cannot undo in {fs.display(location)}", "another run was faster", "nothing is left to do")
+    return chosen[0]
+
+
+def _undoable(fs: FileSystem, location: str, run_id: str | None) -> list[RepairRun]:
+    runs = [run for run in backup_runs(fs, location) if run.state is not RunState.STAGED]
+    return [run for run in runs if run_id is None or run.id.startswith(run_id)]
+
+
+def _require_newest(fs: FileSystem, run: RepairRun) -> None:
+    targets = {step.target for step in run.steps}
+    for later in _undoable(fs, run.location, None):
+        if later.id > run.id and targets & {step.target for step in later.steps}:
+            raise ConflictError(
+                f"cannot undo {run.id}", f"{later.id} mended the same file later", "undo that one first"
+            )
+
+
+SETTLED = RunState.DONE, RunState.STAGED
+"""States of runs whose backup can be discarded: no step is waiting to be done or undone."""
+
+
+def discard(
+    fs: FileSystem,
+    location: str,
+    runs: Collection[str] | None = None,
+    locking: Locking | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    *,
+    night: str = "",
+) -> list[RepairRun]:
+    """Delete backups of a location permanently and return their runs; interrupted and damaged ones stay.
+
+    Args:
+        runs: the ids of the runs; None discards all.
+        should_stop: called before each run.
+        night: the id of the nightly run that this is a part of.
+
+    Raises:
+        ConflictError: the location is locked.
+    """
+    discarded: list[RepairRun] = []
+    with (locking or Locking()).at(fs, location):
+        try:
+            for run in list_backups(fs, location):
+                is_wanted = runs is None or run.id in runs
+                if run.state not in SETTLED or not is_wanted or should_stop():
+                    continue
+                drop(fs, run, are_more=True)
+                discarded.append(run)
+            _tidy(fs, location)
+        finally:
+            entries = [signed(entry_of("purge", "purged", run, night)) for run in discarded]
+            log_all(fs, location, entries, locking.tell if locking else None)
+    return discarded
+
+
+def _tidy(fs: FileSystem, location: str) -> None:
+    """Remove what dead repairs staged without changing anything, under the lock of the location."""
+    for run in list_backups(fs, location):
+        if run.state is RunState.STAGED:
+            drop(fs, run)
+    fs.remove_empty(join(location, BACKUP))

@@ -17,8 +17,7 @@ from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, native_files, unsafe
-from acidctl.repair.row_ids import stripe_ids
+from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, native_files, stripe_ids, unsafe
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 

@@ -16,11 +16,14 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
+from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, key_index_of, read_tail
+from acidctl.orc.types import ACID_COLUMNS
 from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, native_files, unsafe
-from acidctl.repair.row_ids import last_keys
 from acidctl.storage.port import FileSystem
 from acidctl.wording import human_count
+
+_KEY_COLUMNS = ACID_COLUMNS[1:4]
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
@@ -40,7 +43,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
             raise unsafe("it has no ACID columns, so it needs no key index")
         return None
     _ = tail.metadata  # parsed on first use, which raises if it is damaged
-    keys = last_keys(fs, path, tail)
+    keys = _last_keys(fs, path, tail)
     problem = wrong(tail, keys)
     if not problem:
         return None
@@ -58,6 +61,30 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
         (Made(file.path, start, end, replaces=True),),
         check=check,
     )
+
+
+def _last_keys(fs: FileSystem, path: str, tail: Tail) -> list[RecordKey | None]:
+    """Return the key of the last row of every stripe, None for a stripe without rows.
+
+    Raises:
+        BadDataError: a stripe cannot be read, or its last row has no key.
+    """
+    keys: list[RecordKey | None] = []
+    with open_orc(fs, path, tail.file_length, tail) as orc:
+        for stripe in range(orc.stripe_count):
+            batch = orc.read_stripe(stripe, list(_KEY_COLUMNS))
+            if not batch.num_rows:
+                keys.append(None)
+                continue
+            parts = [batch.column(name)[-1].as_py() for name in _KEY_COLUMNS]
+            if None in parts:
+                raise BadDataError(
+                    f"stripe {stripe} of {fs.display(path)} has no last key",
+                    f"{_KEY_COLUMNS[parts.index(None)]} of its last row is NULL",
+                    "restore the file",
+                )
+            keys.append(RecordKey(*parts))
+    return keys
 
 
 def wrong(tail: Tail, keys: Sequence[RecordKey | None]) -> str:
@@ -109,7 +136,7 @@ def check(fs: FileSystem, old: str, new: str) -> None:
     )
     if not same:
         raise VerifyError(f"the new tail of {fs.display(old)} differs from the old one", "", "please report it")
-    if wrong(after, last_keys(fs, new, after)):
+    if wrong(after, _last_keys(fs, new, after)):
         raise VerifyError(f"the new index of {fs.display(old)} does not fit its rows", "", "please report it")
 
 

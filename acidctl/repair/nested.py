@@ -7,8 +7,11 @@ one moves into the backup; if the outer one is empty, the inner one takes its pl
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
+
+import numpy as np
 
 from acidctl.acid.listing import Entry, with_entries
 from acidctl.acid.names import (
@@ -22,9 +25,10 @@ from acidctl.acid.names import (
 from acidctl.acid.state import select
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, unsafe
-from acidctl.repair.row_ids import events_digest
+from acidctl.orc.tail import Tail, read_tail
+from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, stripe_ids, unsafe
+from acidctl.rows.read.events import ID_COLUMNS
+from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import MOST_METADATA, read_small
 
 _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
@@ -127,7 +131,7 @@ def _events_of(snapshot: Snapshot, entry: Entry) -> tuple[int, bytes]:
     tail = read_tail(ByteSource(snapshot.fs, path, entry.size))
     if not tail.is_acid:
         raise unsafe(f"{entry.path} has no ACID columns", _BY_HAND)
-    return events_digest(snapshot.fs, path, tail)
+    return _events_digest(snapshot.fs, path, tail)
 
 
 def _missing_markers(snapshot: Snapshot, inner: str, around: Sequence[Entry], inside: Sequence[Entry]) -> list[Made]:
@@ -157,3 +161,18 @@ def _require_same_state(snapshot: Snapshot, outer: str, inner: str, made: Sequen
     before = snapshot.state
     if [v.name for v in (after.base, *after.deltas) if v] != [v.name for v in (before.base, *before.deltas) if v]:
         raise unsafe(f"readers would choose other directories once it stands for {outer}", _BY_HAND)
+
+
+def _events_digest(fs: FileSystem, path: str, tail: Tail) -> tuple[int, bytes]:
+    """Return the number of events and a digest of their ids in order, equal for files that hold the same events.
+
+    Two events with the same operation, key and write id are the same event: ids are given once (format section 4).
+    """
+    digests = [hashlib.sha256() for _ in ID_COLUMNS]
+    count = 0
+    for ids in stripe_ids(fs, path, tail):
+        columns = (ids.operation, ids.keys.original, ids.keys.bucket, ids.keys.row_id, ids.current)
+        for digest, column in zip(digests, columns, strict=True):
+            digest.update(np.ascontiguousarray(column).data)
+        count += len(ids.current)
+    return count, b"".join(digest.digest() for digest in digests)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from acidctl.acid.layout import DataFile, data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import AcidDirectory
 from acidctl.base.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
+from acidctl.orc.read.reader import open_orc
+from acidctl.orc.tail import Tail
+from acidctl.outcome import Outcome, Result
+from acidctl.repair.backup import RepairRun
+from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.port import FileSystem
 
 LIVE_SECONDS = 3600
@@ -111,29 +117,6 @@ def unsafe(why: str, hint: str = "") -> BadDataError:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairPlan:
-    """The fixes for one location, and the problems that cannot be mended."""
-
-    snapshot: Snapshot
-    fixes: tuple[Fix, ...]
-    refused: tuple[CannotRepair, ...]
-
-    def __repr__(self) -> str:
-        where = self.snapshot.fs.display(self.snapshot.path)
-        return f"<repair of {where}: {len(self.fixes):,} fixes, {len(self.refused):,} refused>"
-
-    @property
-    def kinds(self) -> tuple[RepairKind, ...]:
-        """Return the kinds of its fixes, each once."""
-        return tuple(dict.fromkeys(fix.kind for fix in self.fixes))
-
-    @property
-    def bytes(self) -> int:
-        """Return how many bytes are written or moved."""
-        return sum(fix.bytes for fix in self.fixes)
-
-
-@dataclass(frozen=True, slots=True)
 class Scope:
     """The part of a location that a repair examines.
 
@@ -168,6 +151,49 @@ class Scope:
 _LIVE_HINT = "wait until nothing was written for an hour, or give --force when the writer is certainly dead"
 
 
+@dataclass(frozen=True, kw_only=True)
+class RepairPlan(Outcome):
+    """The fixes for one location, and the problems that cannot be mended; or what became of them.
+
+    Attributes:
+        interrupted: earlier repairs that were interrupted, and are finished first.
+        run: the run by which the repair can be undone; None before, and if only interrupted repairs were finished.
+    """
+
+    snapshot: Snapshot
+    scope: Scope
+    fixes: tuple[Fix, ...] = ()
+    refused: tuple[CannotRepair, ...] = ()
+    interrupted: tuple[RepairRun, ...] = ()
+    run: RepairRun | None = None
+
+    def __repr__(self) -> str:
+        return f"<repair of {self.location}: {len(self.fixes):,} fixes, {len(self.refused):,} refused>"
+
+    @property
+    def kinds(self) -> tuple[RepairKind, ...]:
+        """Return the kinds of its fixes, each once."""
+        return tuple(dict.fromkeys(fix.kind for fix in self.fixes))
+
+    @property
+    def bytes(self) -> int:
+        """Return how many bytes are written or moved."""
+        return sum(fix.bytes for fix in self.fixes)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the problem and the remedy of each file, or why it cannot be repaired."""
+        keys = ("kind", "path", "problem", "remedy", "bytes")
+        return {
+            "bytes": self.bytes,
+            "fixes": [{key: getattr(fix, key) for key in keys} for fix in self.fixes],
+            "refused": [
+                {"kind": item.kind, "path": item.path, "reason": item.why, "hint": item.hint} for item in self.refused
+            ],
+            "interrupted": [run.id for run in self.interrupted],
+            **({"run": self.run and self.run.id} if self.result is Result.REPAIRED else {}),
+        }
+
+
 def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirectory, list[Entry]]]:
     """Yield the ACID directories that a reader reads, or the one that the scope's path names, each with its files."""
     state = snapshot.state
@@ -187,3 +213,14 @@ def native_files(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[DataFile, E
             covered = scope.covers(file.path) or (file.flush_length_path and scope.covers(file.flush_length_path))
             if file.native_name and covered and (not scope.among or file.path in scope.among):
                 yield file, by_path[file.path]
+
+
+def stripe_ids(fs: FileSystem, path: str, tail: Tail) -> Iterator[Ids]:
+    """Yield the ids of one stripe after another.
+
+    Raises:
+        BadDataError: a stripe cannot be read, or one of its rows lacks an id.
+    """
+    with open_orc(fs, path, tail.file_length, tail) as orc:
+        for stripe in range(orc.stripe_count):
+            yield read_ids(orc.read_stripe(stripe, ID_COLUMNS), fs.display(path))

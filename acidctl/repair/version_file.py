@@ -17,8 +17,7 @@ from acidctl.base.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, unsafe
-from acidctl.repair.row_ids import stripe_ids
+from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, stripe_ids, unsafe
 from acidctl.rows.read.bucket_numbers import versions_of
 from acidctl.wording import human_count
 

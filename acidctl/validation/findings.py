@@ -7,7 +7,7 @@ checked on request only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -57,6 +57,11 @@ class Finding:
     message: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
+    def record(self) -> dict[str, Any]:
+        """Return the finding as JSON has it, with the remedy of its rule."""
+        values = {"severity": self.severity.value, "path": self.path, "message": self.message}
+        return {"rule": self.rule, **values, "evidence": dict(self.evidence), "hint": DECLARED[self.rule].hint}
+
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
@@ -69,14 +74,20 @@ class Unchecked:
     path: str
     error: AcidctlError
 
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {"path": self.path, "message": str(self.error), "code": self.error.code, "hint": self.error.hint}
+
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 LISTING, FOOTERS, DEEP = Depth.LISTING, Depth.FOOTERS, Depth.DEEP
 READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 """The readers that rules may be for."""
 DECLARED: dict[str, Rule] = {}
-"""The rules of the modules that were imported; :data:`acidctl.validation.registry.RULES` is all of them."""
+"""The rules of the modules that were imported; :data:`acidctl.validation.checks.RULES` is all of them."""
 _MOST_TEXT = 1000
+MOST_NAMES = 10
+"""The most names in the evidence of one finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,19 @@ class Rule:
         if len(message) > _MOST_TEXT:  # some stores do not limit the length of names
             message = message[:_MOST_TEXT] + "..."
         return Finding(self.id, severity or self.severity, path, message, evidence or {})
+
+    def of_several(
+        self, names: Sequence[str], path: str = "", text: str = "{}", severity: Severity | None = None, **evidence: Any
+    ) -> Iterator[Finding]:
+        """Yield one finding about several files or directories; none without any.
+
+        Args:
+            text: the message, with ``{}`` for their number and the first.
+        """
+        if names:
+            example = f"{len(names)}, {names[0]} for example" if len(names) > 1 else names[0]
+            values = {"files": list(names[:MOST_NAMES]), "count": len(names)} | evidence
+            yield self.finding(path, text.format(example), values, severity)
 
 
 def place_of(rule_id: str) -> tuple[bool, int]:

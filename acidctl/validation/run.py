@@ -1,21 +1,22 @@
-"""Checks many locations at once: their files share one pool of processes."""
+"""Check many locations at once: their files share one pool of processes."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from acidctl.base.worker_pool import Pool, Runner
-from acidctl.base.worker_process import Task
 from acidctl.storage import registry
-from acidctl.validation.checks.places import Misplaced
-from acidctl.validation.location import Key, LocationCheck
-from acidctl.validation.model import Options, Place, Report
+from acidctl.validation.checks.whole_location import Misplaced
+from acidctl.validation.location import AnyTask, LocationCheck
+from acidctl.validation.report import CheckOptions, LocationToCheck, Report
 
 
-def validate(
-    places: Iterable[Place],
-    options: Options,
+def check_locations(
+    targets: Iterable[LocationToCheck],
+    options: CheckOptions,
     on_progress: Callable[[int, int], None] | None = None,
     runner: Runner | None = None,
 ) -> Iterator[Report]:
@@ -28,66 +29,93 @@ def validate(
         runner: reads the files; the default is a pool of processes as the options set it.
     """
     with Pool(options.processes, options.limits) as pool, Pool(0) as in_process:
-        yield from _Run(options, (runner or pool, in_process), on_progress).reports(places)
+        yield from _Run(options, runner or pool, in_process, on_progress).reports(targets)
+
+
+@dataclass(slots=True)
+class _Running:
+    """A location that is being checked.
+
+    Attributes:
+        results: of the tasks of its present phase, in their order; None for one that is not done.
+    """
+
+    check: LocationCheck
+    steps: Generator[Sequence[AnyTask], list[Any]]
+    pool: Runner
+    results: list[Any] = field(default_factory=list)
+    waiting: int = 0
 
 
 class _Run:
     def __init__(
-        self, options: Options, pools: tuple[Runner, Runner], on_progress: Callable[[int, int], None] | None
+        self,
+        options: CheckOptions,
+        runner: Runner,
+        in_process: Runner,
+        on_progress: Callable[[int, int], None] | None,
     ) -> None:
-        self._options = options
-        self._pools = pools
+        self._options, self._runner, self._in_process = options, runner, in_process
         self._on_progress = on_progress
-        self._checks: dict[int, LocationCheck] = {}
-        self._out: dict[int, tuple[int, Key, Task]] = {}
+        self._running: dict[int, _Running] = {}
+        self._out: dict[int, tuple[int, int]] = {}  # number of a task -> its location and index among the results
         self._numbers = itertools.count()
         self._complete: dict[int, Report] = {}
-        self._due = 0
-        self._done = 0
+        self._due = self._done = 0
         self._misplaced = Misplaced()
 
-    def reports(self, places: Iterable[Place]) -> Iterator[Report]:
+    def reports(self, targets: Iterable[LocationToCheck]) -> Iterator[Report]:
         """Start locations while the queue is short, and finish them as their results arrive."""
-        enough = self._pools[0].ahead
-        waiting = iter(enumerate(places))
+        coming = enumerate(targets)
         more = True
-        while more or self._checks:
-            while more and len(self._out) < enough:
-                number, place = next(waiting, (0, None))
-                if place is None:
-                    more = False
-                else:
-                    yield from self._begin(number, place)
-            for pool in self._pools:
-                for number, result in pool.results():
-                    yield from self._take(number, result, pool)
+        while more or self._running:
+            while more and len(self._out) < self._runner.ahead:
+                number, target = next(coming, (0, None))
+                more = target is not None
+                if target is not None:
+                    self._begin(number, target)
+                    yield from self._ended()
+            for pool in (self._runner, self._in_process):
+                for task_number, result in pool.results():
+                    self._take(task_number, result)
+                    yield from self._ended()
 
-    def _begin(self, number: int, place: Place) -> Iterator[Report]:
-        check = self._checks[number] = LocationCheck(place, self._options)
-        pool = self._pools[0 if registry.is_shared(place.fs.spec) else 1]  # no other process can read a store in memory
-        self._submit(number, check.start(), pool)
-        check.add(self._misplaced.check(place, has_directories=check.has_directories))
-        yield from self._ended(number)
+    def _begin(self, number: int, target: LocationToCheck) -> None:
+        check = LocationCheck(target, self._options, self._misplaced)
+        # No other process can read a store in memory.
+        pool = self._runner if registry.is_shared(target.fs.spec) else self._in_process
+        self._running[number] = _Running(check, check.steps(), pool)
+        self._go_on(number, None)
 
-    def _take(self, task_number: int, result: object, pool: Runner) -> Iterator[Report]:
-        number, key, task = self._out.pop(task_number)
+    def _take(self, task_number: int, result: object) -> None:
+        number, index = self._out.pop(task_number)
+        running = self._running[number]
+        running.results[index] = result
+        running.waiting -= 1
         self._done += 1
-        self._submit(number, self._checks[number].take(key, task, result), pool)
+        if not running.waiting:
+            self._go_on(number, running.results)
         if self._on_progress is not None:
             self._on_progress(self._done, self._done + len(self._out))
-        yield from self._ended(number)
 
-    def _submit(self, number: int, tasks: Iterable[tuple[Key, Task]], pool: Runner) -> None:
-        for key, task in tasks:
+    def _go_on(self, number: int, results: list[Any] | None) -> None:
+        """Give a location the results of its phase, and submit the tasks of the next that has any."""
+        running = self._running[number]
+        tasks: Sequence[AnyTask] = ()
+        while not tasks:
+            try:
+                tasks, results = running.steps.send(results), []  # type: ignore[arg-type]  # None starts it
+            except StopIteration:
+                self._complete[number] = self._running.pop(number).check.report()
+                return
+        running.results, running.waiting = [None] * len(tasks), len(tasks)
+        for index, task in enumerate(tasks):
             task_number = next(self._numbers)
-            self._out[task_number] = (number, key, task)
-            pool.submit(task_number, task)
+            self._out[task_number] = number, index
+            running.pool.submit(task_number, task)
 
-    def _ended(self, number: int) -> Iterator[Report]:
+    def _ended(self) -> Iterator[Report]:
         """Yield the reports that are due, in the order of the locations, so that two runs print the same."""
-        if self._checks[number].is_done:
-            report = self._complete[number] = self._checks.pop(number).report
-            report.sort()
         while self._due in self._complete:
             yield self._complete.pop(self._due)
             self._due += 1

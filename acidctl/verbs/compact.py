@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -26,15 +25,12 @@ from acidctl.compaction.tasks import BucketTask, JoinTask, Task
 from acidctl.hive.compacting import compact_locations, is_under_hive
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
-from acidctl.validation.findings import Depth, Severity
-from acidctl.validation.model import Options as ValidateOptions
-from acidctl.validation.model import Place
-from acidctl.validation.run import validate
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.engine import RunEngine
 from acidctl.verbs.events import Events, Progress, Question
 from acidctl.verbs.policy import Policies, TablePolicy
 from acidctl.verbs.selection import Selection
+from acidctl.verbs.validate import errors_in
 from acidctl.wording import duration, human_count
 
 PORTION = 200
@@ -377,16 +373,8 @@ def _unsound(planned: Sequence[Planned], jobs: int | None, events: Events) -> It
     Args:
         jobs: processes that read; None for one per core.
     """
-    options = ValidateOptions(Depth.DEEP, processes=jobs or len(os.sched_getaffinity(0)), now=time.time())
-    snapshots = [answer.plan.snapshot for answer in planned]
-    places = [Place(snapshot.fs, snapshot.path, snapshot.write_ids, snapshot.txns) for snapshot in snapshots]
-    with events.progress("checking parts", 0, coming=len(planned)) as bar:
-        for answer, report in zip(planned, validate(places, options, bar.reach), strict=True):
-            errors = [f"{x.rule} {x.path}: {x.message}" for x in report.findings if x.severity is Severity.ERROR]
-            errors += [f"{x.path} could not be checked: {x.error.what}" for x in report.unchecked]
-            if errors:
-                more = f"; and {len(errors) - _NAMED} more" if len(errors) > _NAMED else ""
-                hint = f"see `acidctl validate --deep {answer.location}`"
-                why = "; ".join(errors[:_NAMED]) + more
-                error = BadDataError(f"will not compact {answer.location}", why, hint)
-                yield Outcome(location=answer.location, result=Result.FAILED, error=error)
+    for answer, why in zip(planned, errors_in([one.plan.snapshot for one in planned], jobs, events), strict=True):
+        if why:
+            hint = f"see `acidctl validate --deep {answer.location}`"
+            error = BadDataError(f"will not compact {answer.location}", why, hint)
+            yield Outcome(location=answer.location, result=Result.FAILED, error=error)

@@ -12,8 +12,7 @@ from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
-from acidctl.repair.apply import SETTLED, discard, undo_last
-from acidctl.repair.backup import InBackup, RepairRun, in_backup, list_backups
+from acidctl.repair.backup import SETTLED, InBackup, RepairRun, discard, in_backup, list_backups, undo_last
 from acidctl.storage.port import FileSystem
 
 KeptRun = TrashRun | RepairRun

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.verbs.options import Kind, LockOptions, Options, group, option
 
 if TYPE_CHECKING:
     from acidctl.location.table_location import TableLocation
     from acidctl.outcome import Outcome
-    from acidctl.verbs.events import Events
+    from acidctl.repair.plan import RepairPlan
+    from acidctl.storage.port import FileSystem
+    from acidctl.verbs.events import Events, Question
     from acidctl.verbs.selection import Selection
 
 
@@ -49,42 +51,47 @@ def repair(selection: Selection, options: RepairOptions, events: Events, *, insi
         RefusedError: it was not confirmed, or a place may not be changed.
     """
     import time
+    from dataclasses import replace
 
     from acidctl.location.change.own_files import new_run_id
     from acidctl.outcome import Outcome, Result
-    from acidctl.repair.apply import require_possible
+    from acidctl.repair.apply import apply_repair, plan_repair, require_possible
     from acidctl.repair.plan import RepairKind, Scope
-    from acidctl.repair.request import RepairOutcome, carry_out, plan_location
-    from acidctl.verbs.events import Question
-    from acidctl.wording import human_bytes, human_count
 
-    kinds = [kind for kind in RepairKind if kind.value in options.only] or list(RepairKind)
+    kinds = [RepairKind(kind) for kind in options.only] or list(RepairKind)
     now = time.time()
-    due: list[RepairOutcome] = []
+    due: list[RepairPlan] = []
     for found, below in _places(selection, events, inside):
         try:
-            planned = plan_location(found, kinds, Scope(now, below, options.force))
+            plan = plan_repair(found.snapshot(), kinds, Scope(now, below, options.force))
             if not options.dry_run:
-                require_possible(planned.plan, offline=options.offline)
+                require_possible(plan, offline=options.offline)
         except AcidctlError as error:
             yield Outcome(location=found.shown, result=Result.FAILED, error=error)
             continue
-        due += [planned] if planned.has_work else []
-        yield planned
+        due += [plan] if plan.result is Result.PLANNED else []
+        yield plan
     events.looked_through()
     if options.dry_run or not due:
         return
-    count = sum(len(planned.plan.fixes) + len(planned.interrupted) for planned in due)
-    what = f"{human_count(count, 'repair')}, {human_bytes(sum(planned.plan.bytes for planned in due))}"
-    locations = tuple(planned.location for planned in due)
-    events.confirm(Question(f"{what} would be done", f"Repair: {what}?", "nothing was repaired", locations))
+    events.confirm(_question(due))
     locking, run_id = options.locks.locking(events.warn), new_run_id()
-    for planned in due:
+    for plan in due:
         try:
             # Several places inside a location are repaired one after the other; all but the first get ids of their own.
-            yield carry_out(planned, locking, run_id)
+            yield replace(plan, result=Result.REPAIRED, run=apply_repair(plan, locking, run_id))
         except AcidctlError as error:
-            yield Outcome(location=planned.location, result=Result.FAILED, error=error)
+            yield Outcome(location=plan.location, result=Result.FAILED, error=error)
+
+
+def _question(due: list[RepairPlan]) -> Question:
+    from acidctl.verbs.events import Question
+    from acidctl.wording import human_bytes, human_count
+
+    count = human_count(sum(len(plan.fixes) + len(plan.interrupted) for plan in due), "repair")
+    what = f"{count}, {human_bytes(sum(plan.bytes for plan in due))}"
+    locations = tuple(plan.location for plan in due)
+    return Question(f"{what} would be done", f"Repair: {what}?", "nothing was repaired", locations)
 
 
 def _places(selection: Selection, events: Events, known_inside: str) -> Iterator[tuple[TableLocation, str]]:
@@ -95,10 +102,10 @@ def _places(selection: Selection, events: Events, known_inside: str) -> Iterator
     from acidctl.location.other_formats import FormatDetector
     from acidctl.location.snapshot_resolver import SnapshotResolver
     from acidctl.location.table_location import TableLocation
-    from acidctl.location.walk import Observer, WalkedLocation
-    from acidctl.repair.request import location_of
+    from acidctl.location.walk import WalkedLocation
     from acidctl.storage.options import StorageOptions
     from acidctl.storage.registry import open_location
+    from acidctl.verbs.selection import observer_of
 
     if selection.known is not None:
         for found in changeable(iter(selection.known), selection.table_type, events.skipped):
@@ -110,13 +117,12 @@ def _places(selection: Selection, events: Events, known_inside: str) -> Iterator
         try:
             # To find the location, a file's parents are examined; changes go through the links of the owner alone.
             fs, path = open_location(text, storage.of(text) if isinstance(storage, StorageOptions) else storage)
-            location, inside = location_of(fs, path)
+            location, inside = _location_of(fs, path)
             refuse_part_of_others(fs.display(location), storage, formats)
             named.append((fs.display(location), inside))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
     refuse_unusable([top for top, _ in named], storage, resolver, selection.table_type, surroundings=formats)
-    observer = Observer(lambda error: events.failed("", error), events.coverage)
     seen: set[tuple[str, str, str]] = set()
     for top, inside in named:
         if inside:
@@ -125,9 +131,33 @@ def _places(selection: Selection, events: Events, known_inside: str) -> Iterator
             events.coverage.begin(top)
             events.coverage.met(top)
         else:
-            places = find([top], storage, resolver, observer, surroundings=formats)
+            places = find([top], storage, resolver, observer_of(events), surroundings=formats)
         for found in changeable(places, selection.table_type, events.skipped):
             key = (found.fs.url, found.location.path, inside)
             if key not in seen:
                 seen.add(key)
                 yield found, inside
+
+
+def _location_of(fs: FileSystem, path: str) -> tuple[str, str]:
+    """Split a path that names a location, a directory of one, or a file, into the location and the path below it.
+
+    Raises:
+        NotFoundError: the path is a file outside of any ACID directory.
+    """
+    from acidctl.acid.names import acid_directory
+    from acidctl.storage.port import base_name, parent_of
+
+    is_dir = fs.stat(path).is_dir
+    location = path if is_dir else parent_of(path)
+    if acid_directory(base_name(location)) is None:
+        if is_dir:
+            return path, ""
+        raise NotFoundError(
+            f"cannot repair {fs.display(path)}",
+            "it lies in no base, delta or delete delta: it has no ACID metadata of its own",
+            "give a table, a partition, or a file in one of its ACID directories",
+        )
+    while acid_directory(base_name(location)) is not None:
+        location = parent_of(location)
+    return location, path.removeprefix(location).lstrip("/")

@@ -47,7 +47,7 @@ class Selection:
         Raises:
             AcidctlError: the only named place cannot be used; of several, the error goes to `events`.
         """
-        yield from once(find(self.places, self.storage, self.resolver, _observer(events)))
+        yield from once(find(self.places, self.storage, self.resolver, observer_of(events)))
 
     def changeable(
         self, events: Events, on_record: Callable[[str], int | None] = lambda _: None
@@ -67,7 +67,7 @@ class Selection:
             return
         around = FormatDetector()
         refuse_unusable(self.places, self.storage, self.resolver, self.table_type, surroundings=around)
-        places = once(find(self.places, self.storage, self.resolver, _observer(events), surroundings=around))
+        places = once(find(self.places, self.storage, self.resolver, observer_of(events), surroundings=around))
         yield from changeable(places, self.table_type, events.skipped)
         events.looked = events.looked_through(on_record)
 
@@ -86,7 +86,7 @@ class Selection:
         if self.known is not None:
             yield from (found for found, _ in self.with_tables(iter(self.known)))
             return
-        below = find(self.places, self.storage, SnapshotResolver(), _observer(events), looks=False)
+        below = find(self.places, self.storage, SnapshotResolver(), observer_of(events), looks=False)
         for found, _ in self.with_tables(below if with_given else once(below)):
             yield found
 
@@ -95,5 +95,6 @@ class Selection:
         return with_tables(places, self.places, self.storage)
 
 
-def _observer(events: Events) -> Observer:
+def observer_of(events: Events) -> Observer:
+    """Return what a walk reports to: directories that cannot be listed, counts, and skipped directories."""
     return Observer(lambda error: events.failed("", error), events.coverage)

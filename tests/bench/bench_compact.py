@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from java_peers import JavaPeers
     from server_peers import ServerPeers
 
-    from acidctl.demo.big import BigOptions
+    from acidctl.demo.options import BigOptions
 
 SMALL = 20
 """Rows of each of the many small deltas."""
@@ -53,7 +53,7 @@ class Case:
 
     def options(self, rows: int) -> BigOptions:
         """What the generator makes."""
-        from acidctl.demo.big import BigOptions
+        from acidctl.demo.options import BigOptions
 
         shape = {"deletes": 0, **self.shape}
         if self.is_small:

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from acidctl.acid import bucket as codec
 from acidctl.acid.names import Kind, format_directory
-from acidctl.demo.write import write_directory
+from acidctl.demo.walkthrough import write_directory
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys

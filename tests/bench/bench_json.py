@@ -29,7 +29,8 @@ import pyarrow.csv
 import pyorc
 from pyarrow import orc
 
-from acidctl.demo.big import BigOptions, write_big
+from acidctl.demo.big import write_big
+from acidctl.demo.options import BigOptions
 from acidctl.rows.export.json_lines import json_buffers
 from acidctl.rows.export.sinks import open_sink
 from acidctl.storage.registry import open_location

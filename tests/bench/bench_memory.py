@@ -21,7 +21,7 @@ import pyarrow as pa
 from acidctl.acid import bucket as codec
 from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
-from acidctl.demo.write import write_directory
+from acidctl.demo.walkthrough import write_directory
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, arrow_type

@@ -26,8 +26,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from acidctl.acid import bucket as codec
-from acidctl.demo.big import ROW, BigOptions, write_big
-from acidctl.demo.write import write_directory
+from acidctl.demo.big import ROW, write_big
+from acidctl.demo.options import BigOptions
+from acidctl.demo.walkthrough import write_directory
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.types import OrcType, row_of
 from acidctl.orc.write.writer_settings import WriterSettings

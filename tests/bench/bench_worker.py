@@ -120,7 +120,8 @@ class Bench:
 
     def bad_tables(self, slow_rows: int) -> list[Wish]:
         """One that is damaged, one that is gone when its turn comes, and one that takes long."""
-        from acidctl.demo.big import BigOptions, write_big
+        from acidctl.demo.big import write_big
+        from acidctl.demo.options import BigOptions
         from acidctl.storage.registry import open_location
 
         names = ("damaged", "gone", "slow")

@@ -31,7 +31,7 @@ from support.tables import read_rows
 from acidctl.acid import bucket as codec
 from acidctl.acid.writeids import MAXL, ValidWriteIds
 from acidctl.base.errors import AcidctlError
-from acidctl.demo.write import write_directory
+from acidctl.demo.walkthrough import write_directory
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.storage.registry import open_location

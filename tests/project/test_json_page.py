@@ -55,9 +55,9 @@ def undocumented(command: str, text: str) -> set[str]:
     [
         ("ls", "T"), ("why", "T"), ("history", "T"), ("blame", "T", "1:536870912:2"), ("doctor",),
         ("report", "T"),
-        ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
+        ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"),
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
-        ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"),
+        ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"),
         ("repair", "T"), ("clean", "T"), ("erasure", "--where", "id = 9", "-o", "json", "T"),
         ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2", "--dry-run", "T"),
     ],

@@ -148,7 +148,7 @@ def test_the_file_of_the_configuration_page_is_taken(terminal: Terminals, folder
     file = folder / "config.toml"
     file.touch(0o600)
     file.write_text(text)
-    shown = run(terminal, folder, "acidctl config show --config config.toml --profile prod")
+    shown = run(terminal, folder, "acidctl doctor --config config.toml --profile prod")
     for word in ("clean.older-than", "72h", "compact.engine", "limits.stripe-memory", "webhdfs://nn:9870"):
         assert word in shown, shown
 

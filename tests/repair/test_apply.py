@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.files.acid_files import insert, write_by_pyorc
-from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, scope_of, tree
+from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, tree
 from support.tables import age
 from support.trouble.locks import locked
 
@@ -17,9 +17,9 @@ from acidctl.location.change.lock import LOCK, Locking
 from acidctl.location.change.owner import Owner
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX
-from acidctl.repair import apply
-from acidctl.repair.apply import apply_repair, discard, plan_repair, undo_last
-from acidctl.repair.backup import BACKUP, backup_runs
+from acidctl.repair import apply, backup
+from acidctl.repair.apply import apply_repair, plan_repair
+from acidctl.repair.backup import BACKUP, backup_runs, discard, undo_last
 from acidctl.repair.plan import RepairKind, Scope
 from acidctl.storage.registry import open_location
 
@@ -33,11 +33,11 @@ def table(tmp_path: Path) -> Path:
 def test_of_two_at_once_one_wins(table: Path) -> None:
     plan = planned(table, RepairKind.KEY_INDEX)
     with locked(FS, str(table)), pytest.raises(ConflictError, match="is locked"):
-        apply_repair(plan, scope_of())
+        apply_repair(plan)
     assert not (table / LOCK).exists()
     assert not (table / BACKUP).exists()
-    assert apply_repair(plan, scope_of())
-    assert apply_repair(plan, scope_of()) is None
+    assert apply_repair(plan)
+    assert apply_repair(plan) is None
 
 
 def test_a_location_that_others_locked_is_left_alone(table: Path) -> None:
@@ -59,7 +59,7 @@ def test_of_many_repairs_at_once_one_wins(table: Path) -> None:
 
     def work() -> None:
         try:
-            ended.append(apply_repair(plan, scope_of()))
+            ended.append(apply_repair(plan))
         except AcidctlError as error:
             ended.append(error)
 
@@ -95,14 +95,14 @@ def test_whose_lock_is_taken(content: bytes, is_taken: bool, table: Path) -> Non
     assert (table / LOCK).read_bytes() == content
     age(table, 1, LOCK)
     plan = planned(table, RepairKind.KEY_INDEX)
-    assert apply_repair(plan, scope_of(), Locking(break_stale=True))
+    assert apply_repair(plan, Locking(break_stale=True))
 
 
 def test_what_was_interrupted_is_finished(table: Path) -> None:
     before = tree(table)
     interrupted(table)
     assert tree(table) == before
-    (run,) = apply.unfinished(FS, str(table))
+    (run,) = backup.unfinished(FS, str(table))
     assert repair(table, RepairKind.KEY_INDEX) is None  # the earlier one did it
     assert [one.id for one in backup_runs(FS, str(table))] == [run.id]
     assert tree(table) != before
@@ -192,7 +192,7 @@ def test_a_store_without_renames_is_refused(table: Path, monkeypatch: pytest.Mon
     plan = planned(table, RepairKind.KEY_INDEX)
     monkeypatch.setattr(plan.snapshot.fs, "can_rename", False)
     with pytest.raises(StorageError, match="cannot repair"):
-        apply_repair(plan, scope_of())
+        apply_repair(plan)
     assert not (table / BACKUP).exists()
 
 
@@ -202,7 +202,7 @@ def test_store_in_memory_is_repaired_and_undone(table: Path) -> None:
         fs.make_dirs(f"{path}/{name}".rpartition("/")[0])
         fs.write_bytes(f"{path}/{name}", content)
     scope = Scope(NOW * 2, force=True)
-    run = apply_repair(plan_repair(take_snapshot(fs, path), RepairKind.KEY_INDEX, scope), scope)
+    run = apply_repair(plan_repair(take_snapshot(fs, path), RepairKind.KEY_INDEX, scope))
     assert run
     assert plan_repair(take_snapshot(fs, path), RepairKind.KEY_INDEX, scope).fixes == ()
     undo_last(fs, path)

@@ -20,7 +20,8 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import plan_compaction
 from acidctl.location.snapshot import take_snapshot
-from acidctl.repair.apply import apply_repair, plan_repair, undo_last
+from acidctl.repair.apply import apply_repair, plan_repair
+from acidctl.repair.backup import undo_last
 from acidctl.repair.plan import RepairKind
 
 KIND = RepairKind.EMPTY_RESULT
@@ -156,7 +157,7 @@ def test_what_changed_since_it_was_shown_is_not_done(inputs: Path) -> None:
     plan = planned(inputs, KIND, force=True)
     shutil.rmtree(inputs / INPUTS[0])
     with pytest.raises(ConflictError, match="changed since it was planned"):
-        apply_repair(plan, scope_of(force=True))
+        apply_repair(plan)
     assert (inputs / "base_0000003_v0000007").exists()
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from support.files.acid_files import write_by_pyorc
 from support.files.stream import DELTA, FILE, FIRST, SECOND, SIDE
-from support.repairing import FS, NOW, planned, repair, rows, rules, streamed, tail_of, tree
+from support.repairing import FS, planned, repair, rows, rules, streamed, tail_of, tree
 
 from acidctl.base.errors import ConflictError
-from acidctl.repair.apply import apply_repair, undo_last
-from acidctl.repair.plan import RepairKind, Scope
+from acidctl.repair.apply import apply_repair
+from acidctl.repair.backup import undo_last
+from acidctl.repair.plan import RepairKind
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_what_cannot_be_cut_safely_says_so(lengths: list[int], why: str, table: 
     (refused,) = plan.refused
     assert (plan.fixes, refused.path) == ((), FILE)
     assert why in refused.why
-    assert apply_repair(plan, Scope(NOW)) is None
+    assert apply_repair(plan) is None
     assert tree(table) == before
 
 

@@ -14,7 +14,7 @@ from acidctl.base.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import key_index
-from acidctl.repair.apply import undo_last
+from acidctl.repair.backup import undo_last
 from acidctl.repair.plan import RepairKind
 
 DELTA = "delta_0000001_0000001_0000"

@@ -13,8 +13,7 @@ from support.validating import healthy
 
 from acidctl.base.errors import ConflictError
 from acidctl.location.change.journal import RunState
-from acidctl.repair.apply import undo_last
-from acidctl.repair.backup import backup_runs
+from acidctl.repair.backup import backup_runs, undo_last
 from acidctl.repair.plan import RepairKind
 
 BASE = "base_0000003"

@@ -13,8 +13,7 @@ from support.validating import healthy
 
 from acidctl.base.errors import ConflictError
 from acidctl.repair import apply
-from acidctl.repair.apply import undo_last
-from acidctl.repair.backup import RepairRun
+from acidctl.repair.backup import RepairRun, undo_last
 from acidctl.repair.plan import RepairKind
 from acidctl.storage.port import FileSystem
 

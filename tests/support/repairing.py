@@ -40,7 +40,7 @@ def planned(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> Repa
 
 
 def repair(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> RepairRun | None:
-    return apply_repair(planned(table, kind, path, **scope), scope_of(path, **scope))
+    return apply_repair(planned(table, kind, path, **scope))
 
 
 def wide(write_id: int, count: int, bucket: int = B0, start: int = 0) -> list[Event]:

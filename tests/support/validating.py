@@ -11,8 +11,8 @@ from acidctl.base.worker_pool import Limits
 from acidctl.location.walk import walk_locations
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth
-from acidctl.validation.model import Options, Place, Report
-from acidctl.validation.run import validate
+from acidctl.validation.report import CheckOptions, LocationToCheck, Report
+from acidctl.validation.run import check_locations
 from support.files.acid_files import B0, delete, insert, write_by_pyorc
 
 NOW = 1_800_000_000.0
@@ -42,9 +42,9 @@ def check(
     for table in tables:
         fs, path = open_location(str(table))
         for location, _ in walk_locations(fs, path):
-            places.append(Place(fs, location.path, ids, known, location.partition))
+            places.append(LocationToCheck(fs, location.path, ids, known, location.partition))
     options = {"thresholds": QUIET, "processes": 0, "now": NOW, "limits": Limits(seconds)} | options
-    return list(validate(places, Options(depth, **options)))
+    return list(check_locations(places, CheckOptions(depth, **options)))
 
 
 def found(report: Report) -> set[str]:

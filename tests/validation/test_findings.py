@@ -9,8 +9,8 @@ from support.files.acid_files import insert, write_by_pyorc
 from support.made.planted import CASES, D, in_delta
 from support.validating import check, found, healthy
 
+from acidctl.validation.checks import RULES
 from acidctl.validation.findings import Severity
-from acidctl.validation.registry import RULES
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,8 +10,8 @@ import pytest
 from support.files.acid_files import delete, insert, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
 
+from acidctl.validation.checks import RULES
 from acidctl.validation.findings import READERS, Depth
-from acidctl.validation.registry import RULES
 
 Plant = Callable[[Path], object]
 

@@ -1,9 +1,9 @@
-"""`acidctl doctor`: Show which Java, Spark, packages and metastore are used."""
+"""`acidctl doctor`: Show the settings, Java, packages and metastore that are used."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ import click
 
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cli.options import shared
-from acidctl.cli.options.engine_choice import spark_options
 from acidctl.cli.options.metastore import CONFIGURED, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.options.set_option import refuse_assigned, set_option
@@ -20,9 +19,8 @@ from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
 if TYPE_CHECKING:
     from acidctl.metastore.server import ServerFacts
     from acidctl.metastore.settings import MetastoreSettings, Setting
-    from acidctl.verbs.engine import EngineOptions
 
-_MARGIN = 11
+_MARGIN = 14
 _LONGEST = 100
 """The most characters of a version that are shown."""
 
@@ -34,18 +32,12 @@ Part = tuple[Record, Sequence[AcidctlError]]
 @shared.command(
     "doctor",
     "acidctl doctor",
-    "acidctl doctor --spark --master yarn --conf spark.yarn.queue=etl",
+    "acidctl doctor --profile prod -o json",
     "acidctl doctor --metastore",
     "acidctl doctor --metastore thrift://metastore:9083 --set metastore.auth=kerberos -o json",
     "acidctl doctor hdfs://nameservice/warehouse",
 )
 @click.argument("locations", nargs=-1, metavar="[LOCATION]...", type=LOCATION)
-@click.option(
-    "--spark",
-    is_flag=True,
-    help="Start Spark too, look around on its executors, and run one task. --master and --conf do so as well.",
-)
-@spark_options
 @click.option(
     "--metastore",
     is_flag=False,
@@ -56,15 +48,14 @@ Part = tuple[Record, Sequence[AcidctlError]]
 @set_option("metastore")
 @shared.storage_options
 @shared.output_option("table", "json", default="table")
-def command(
-    locations: tuple[str, ...],
-    spark: bool,
-    engine: EngineOptions,
-    metastore: str | None,
-    storage: dict[str, str],
-    output: str,
-) -> None:
-    """Show what acidctl runs on: Python, packages, every Java that was found and which one is used.
+def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str, str], output: str) -> None:
+    """Show what acidctl goes by here: settings, Python, packages, and every Java that was found.
+
+    Settings are those of the configuration file and of ACIDCTL_* in the environment, each with its origin; all are
+    checked, and variables because of which a command would refuse to run are named. Precedence: command line,
+    environment, file, default. The file has a table for each command, [clean] for example, whose keys are the command's
+    options. [storage."URL"] holds options for the stores below a URL, and [profile.NAME.clean] holds options that
+    --profile NAME puts before the others.
 
     With --metastore also which settings of a metastore count, where each is from, and which of its servers answer; with
     a LOCATION whether its store can be reached. Secrets are not shown.
@@ -73,28 +64,52 @@ def command(
     """
     from acidctl.cli.output.console import put_json, put_text  # noqa: PLC0415 - --help does without
 
-    engine.check()
     if metastore is None:
         refuse_assigned("doctor without --metastore", "metastore")
-    parts = [_machine]
-    if spark or engine.master or engine.conf:
-        parts.append(partial(_check_spark, engine))
+    parts = [_settings, _machine]
     if metastore is not None:
-        parts.append(partial(_check_metastore, metastore))
+        parts.append(partial(_metastore, metastore))
     if locations:
-        parts.append(partial(_check_stores, locations, storage))
+        parts.append(partial(_stores, locations, storage))
     record: Record = {}
     problems: list[AcidctlError] = []
-    for part in parts:  # shown one by one, as Spark takes its time
+    for part in parts:  # shown one by one, as a server takes its time
         found, wrong = part()
         record |= found
         problems += wrong
-        for line in _lines(found) if output == "table" else ():
-            put_text(line, _MARGIN)
+        for label, value in found.items() if output == "table" else ():
+            for name, line in _lines(label, value):
+                put_text(f"{name:13} {line}", _MARGIN)
     if output == "json":
         put_json(record, lines=False)
     if problems:
         raise problems[0]
+
+
+def _settings() -> Part:
+    from acidctl.cli.config.effective import effective, key_of, wrong_in_environment  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.setting_files import user_path  # noqa: PLC0415 - --help does without
+
+    root = click.get_current_context().find_root()
+    problem: AcidctlError | None = root.meta.get("acidctl.settings_problem")
+    settings = root.meta.get("acidctl.settings")
+    shown: list[Record] = []
+    if settings is not None:
+        try:
+            items = effective(settings).items()
+            shown = [{"name": key_of(name), "value": value, "origin": origin} for name, (value, origin) in items]
+        except AcidctlError as error:
+            problem = error
+    problems = [*([problem] if problem else []), *wrong_in_environment()]
+    is_used = settings is not None and settings.file is not None
+    record = {
+        "file": root.params["config_file"] or str(user_path()),
+        "isUsed": is_used,
+        "profile": root.params["profile"],
+        "settings": shown,
+        "problems": [_problem(error) for error in problems],
+    }
+    return {"configuration": record}, problems
 
 
 def _machine() -> Part:
@@ -107,26 +122,7 @@ def _machine() -> Part:
     return record | {"timezones": zones.why if zones else "found"}, [zones] if zones else []
 
 
-def _check_spark(engine: EngineOptions) -> Part:
-    from acidctl.spark.probe import spark_check  # noqa: PLC0415 - --help does without
-    from acidctl.spark.shipping import problems_of  # noqa: PLC0415 - --help does without
-
-    check = spark_check(engine.spark("acidctl doctor"))
-    first = "looked around in" if check.problems else "first task after"
-    text = f"{check.spark} on {check.master}, Java {check.java}: {first} {check.seconds:.1f} s"
-    nodes = [
-        {
-            "host": node.host,
-            "python": f"{node.python} ({node.executable})",
-            "packages": [{"name": name, "version": version} for name, version in node.versions],
-            "problems": [": ".join(filter(None, (problem.what, problem.why))) for problem in problems_of(node)],
-        }
-        for node in check.nodes
-    ]
-    return {"spark": text, "nodes": nodes}, check.problems
-
-
-def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
+def _stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
     from acidctl.storage.registry import open_location  # noqa: PLC0415 - only for a store
 
     stores, problems = list[Record](), list[AcidctlError]()
@@ -138,11 +134,11 @@ def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
         except AcidctlError as error:
             problem = _problem(error)
             problems.append(error)
-        stores.append({"location": hidden(url), "problem": problem})
+        stores.append({"location": hidden(url), "isReachable": problem is None, "problem": problem})
     return {"stores": stores}, problems
 
 
-def _check_metastore(metastore: str) -> Part:
+def _metastore(metastore: str) -> Part:
     from acidctl.location.arguments import NONE, client_of  # noqa: PLC0415 - only for --metastore
     from acidctl.metastore.settings import find_settings, sourced_settings  # noqa: PLC0415 - only for --metastore
 
@@ -214,62 +210,33 @@ def _problem(error: AcidctlError) -> Record:
     return {"code": error.code, "what": hidden(error.what), "why": hidden(error.why), "hint": hidden(error.hint)}
 
 
-def _problem_text(problem: Record) -> str:
-    text = ": ".join(part for part in (problem["what"], problem["why"]) if part)
-    return f"{text}; {problem['hint']}" if problem["hint"] else text
+# --- for people ---
 
 
-def _lines(record: Record) -> Iterator[str]:
-    special: Mapping[str, Callable[[Any], Iterator[str]]] = {
-        "nodes": _node_lines,
-        "metastore": _metastore_lines,
-        "stores": _store_lines,
-    }
-    for label, value in record.items():
-        if label in special:
-            yield from special[label](value)
-        elif isinstance(value, list):
-            yield from _labelled(label, (" ".join(map(str, row.values())) for row in value))
-        else:
-            yield from _labelled(label, [value])
+def _lines(label: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a part of the record, each with its label."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _lines(label, item)
+    elif not isinstance(value, dict):
+        yield label, _word(value)
+    elif "what" in value:
+        text = ": ".join(part for part in (value["what"], value["why"]) if part)
+        yield label, f"{text}; {value['hint']}" if value["hint"] else text
+    else:
+        plain = {key: _word(item) for key, item in value.items() if item is not None and key not in _NESTED}
+        if plain:
+            is_list = bool({"name", "candidate"} & value.keys())  # whose values speak for themselves
+            yield label, "  ".join(plain.values() if is_list else (f"{key}={item}" for key, item in plain.items()))
+        for key in _NESTED:
+            if value.get(key):
+                yield from _lines(key, value[key])
 
 
-def _labelled(label: str, lines: Iterator[str] | list[str]) -> Iterator[str]:
-    for place, line in enumerate(lines):
-        yield f"{'' if place else label:10} {line}"
+_NESTED = ("settings", "servers", "services", "problem", "problems")
 
 
-def _node_lines(nodes: list[Record]) -> Iterator[str]:
-    for node in nodes:
-        packages = " ".join(f"{package['name']} {package['version']}" for package in node["packages"])
-        yield from _labelled("node", [f"{node['host']}: Python {node['python']} {packages}", *node["problems"]])
-
-
-def _store_lines(stores: list[Record]) -> Iterator[str]:
-    texts = (_problem_text(store["problem"]) if store["problem"] else "can be reached" for store in stores)
-    return _labelled("store", [f"{store['location']}: {text}" for store, text in zip(stores, texts, strict=True)])
-
-
-def _metastore_lines(found: Record) -> Iterator[str]:
-    settings = (f"{item['name']}={item['value']}  from {item['origin']}" for item in found["settings"])
-    yield from _labelled("metastore", settings)
-    for server in found["servers"]:
-        yield from _labelled("server", [*_server_lines(server), *map(_problem_text, server["problems"])])
-    if found["problem"]:
-        yield from _labelled("metastore", [f"not asked: {found['problem']['what']}"])
-
-
-def _server_lines(server: Record) -> Iterator[str]:
-    if not server["answers"]:
-        yield f"{server['server']}: cannot be asked"
-        return
-    yield f"{server['server']}: answers, {server['tls'] or 'without TLS'}, {server['login']}"
-    if server["version"] is not None:
-        yield f"version {server['version']} by its own words, Hive {server['hive']} by its calls"
-    if services := server["services"]:
-        switched = (f"{name} {'on' if services[key] else 'off'}" for key, name in _SERVICES.items())
-        workers = "workers in HiveServer2" if services["workers"] is None else f"{services['workers']} worker threads"
-        yield ", ".join((*switched, workers))
-
-
-_SERVICES = {"initiator": "initiator", "cleaner": "cleaner", "houseKeeper": "house keeper"}
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(_word, value)) if isinstance(value, list | tuple) else str(value)

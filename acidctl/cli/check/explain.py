@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -18,19 +18,15 @@ from acidctl.cli.output.console import Records, put_line, put_text
 from acidctl.cli.report.terms import PROVE, STATES, TERMS, TO_DO, terms_of
 from acidctl.wording import example, next_step, text_of
 
-
-def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    return [CompletionItem(word) for word in known_words() if word.lower().startswith(incomplete.lower())]
-
-
 _WIDTH = 96
-_ERRORS = {
-    kind.code: kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, AcidctlError) and kind is not AcidctlError
+_KINDS = {
+    "reasons": "codes of why something was decided",
+    "exit statuses": "what a command ends with",
+    "rules": "what `acidctl validate` checks",
+    "errors": "codes of errors in JSON",
+    "states": "what `acidctl ls` calls a directory",
+    "terms": "words of Hive's, also by the name of a directory: base_10_v0000123",
 }
-"""The classes of errors by code."""
-_STATUSES = {str(status.value): status for status in ExitStatus}
 Meaning = dict[str, Any]
 
 
@@ -39,19 +35,28 @@ Meaning = dict[str, Any]
     "acidctl explain few-deltas",
     "acidctl explain 14",
     "acidctl explain V26",
+    "acidctl explain rules",
     "acidctl explain base_0000010_v0000123",
     "acidctl explain -o json superseded-by-base | jq -r '.[].todo'",
 )
-@click.argument("words", nargs=-1, metavar="[WORD...]", shell_complete=_complete)
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[WORD...]",
+    shell_complete=lambda _context, _param, typed: [
+        CompletionItem(word) for word in known_words() if word.lower().startswith(typed.lower())
+    ],
+)
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.runs(pages=True)
 def command(*, words: tuple[str, ...], output: str) -> int:
     """Explain a code, exit status, rule or term, and what to do about it.
 
     WORD is the code of a reason (few-deltas), an exit status (14), a rule of validate (V26), the code of an error
-    (conflict), a state (obsolete), a term (snapshot), or the name of a directory. Without a word all are listed.
+    (conflict), a state (obsolete), a term (snapshot), or the name of a directory. The name of a kind, `rules` for
+    example, explains all of its words. Without a word all are listed.
     """
-    found = [meaning for word in words for meaning in _meanings(word)] if words else list(_kinds())
+    found = [meaning for word in words for meaning in _meanings(word)] if words else _listed()
     records = Records(output)
     for number, meaning in enumerate(found):
         records.put(meaning)
@@ -62,28 +67,39 @@ def command(*, words: tuple[str, ...], output: str) -> int:
 
 def known_words() -> list[str]:
     """Return all words that can be explained."""
-    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
-
-    return [*(code.value for code in Code), *_STATUSES, *RULES, *_ERRORS, *State, *(term.name for term in TERMS)]
+    return [meaning["word"] for _, meaning in _glossary()]
 
 
-def _meanings(word: str) -> Sequence[Meaning]:
-    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
+def _glossary() -> Iterator[tuple[str, Meaning]]:
+    """Yield the meaning of every word, with the kind that it is listed under."""
+    from acidctl.validation.checks import RULES  # noqa: PLC0415 - --help does without
 
+    for code in Code:
+        yield "reasons", _meaning(code, "reason", f"For example: {text_of(example(code))}", next_step(code))
+    for status in ExitStatus:
+        yield "exit statuses", _meaning(str(status.value), "exit status", status.meaning, TO_DO[status])
+    for rule in RULES.values():
+        depth = f"--{rule.depth.value}" if rule.depth.rank else ""
+        readers = f"--for {' '.join(rule.readers)}" if rule.readers else ""
+        kind = ", ".join(filter(None, ("rule", rule.severity.value, depth, readers)))
+        yield "rules", _meaning(rule.id, kind, f"{rule.what} {rule.why}", rule.hint)
+    for error in vars(errors).values():
+        if isinstance(error, type) and issubclass(error, AcidctlError) and error is not AcidctlError:
+            kind = f"error, status {error.exit_status.value}"
+            yield "errors", _meaning(error.code, kind, (error.__doc__ or "").split("\n")[0], TO_DO[error.exit_status])
+    for state in State:
+        yield "states", _meaning(state, "state", STATES[state], PROVE)
+    for term in TERMS:
+        yield "terms", _meaning(term.name, "term", term.what, term.todo)
+
+
+def _meanings(word: str) -> list[Meaning]:
     name = word.strip().lower()
-    found = []
-    if name in list(Code):
-        found.append(_meaning(name, "reason", f"For example: {text_of(example(Code(name)))}", next_step(Code(name))))
-    if name in _STATUSES:
-        found.append(_meaning(name, "exit status", _STATUSES[name].meaning, TO_DO[_STATUSES[name]]))
-    if name.upper() in RULES:
-        found.append(_of_rule(name.upper()))
-    if name in _ERRORS:
-        kind = _ERRORS[name]
-        what = (kind.__doc__ or "").split("\n")[0]
-        found.append(_meaning(name, f"error, status {kind.exit_status.value}", what, TO_DO[kind.exit_status]))
-    if name in list(State):
-        found.append(_meaning(name, "state", STATES[State(name)], PROVE))
+    found = [
+        meaning
+        for kind, meaning in _glossary()
+        if kind == name or (kind != "terms" and meaning["word"].lower() == name)
+    ]
     found += [_meaning(term.name, "term", term.what, term.todo) for term in terms_of(name)]
     if not found:
         raise UsageProblem(
@@ -94,35 +110,24 @@ def _meanings(word: str) -> Sequence[Meaning]:
     return found
 
 
-def _of_rule(name: str) -> Meaning:
-    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
-
-    rule = RULES[name]
-    return _meaning(rule.id, f"rule, {rule.severity.value}", f"{rule.what} {rule.why}", rule.hint)
-
-
 def _meaning(word: str, kind: str, what: str, todo: str) -> Meaning:
-    return {"word": word, "kind": kind, "what": what, "todo": todo}
+    return {"word": str(word), "kind": kind, "what": what, "todo": todo}
 
 
-def _kinds() -> Iterator[Meaning]:
-    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
-
-    for name, what, words in (
-        ("reasons", "codes of why something was decided", list(Code)),
-        ("exit statuses", "what a command ends with", list(_STATUSES)),
-        ("rules", "what `acidctl validate` checks", list(RULES)),
-        ("errors", "codes of errors in JSON", sorted(_ERRORS)),
-        ("states", "what `acidctl ls` calls a directory", list(State)),
-        ("terms", "words of Hive's, also by the name of a directory: base_10_v0000123", [term.name for term in TERMS]),
-    ):
-        yield {"word": name, "kind": "kind", "what": what, "todo": None, "words": [str(word) for word in words]}
+def _listed() -> list[Meaning]:
+    words: dict[str, list[str]] = {}
+    for kind, meaning in _glossary():
+        words.setdefault(kind, []).append(meaning["word"])
+    return [
+        {"word": kind, "kind": "kind", "what": what, "todo": None, "words": words[kind]}
+        for kind, what in _KINDS.items()
+    ]
 
 
 def _print(meaning: Meaning, *, is_first: bool) -> None:
     if meaning["kind"] == "kind":
-        put_text(f"{meaning['word']}: {meaning['what']}", most=_WIDTH)
         words = meaning["words"]
+        put_text(f"{meaning['word']}: {meaning['what']}", most=_WIDTH)
         put_text(f"    {(', ' if any(' ' in word for word in words) else ' ').join(words)}", most=_WIDTH)
         return
     if not is_first:

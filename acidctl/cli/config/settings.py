@@ -22,13 +22,15 @@ A file has a table for each command, whose keys are the command's options withou
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 from click.core import ParameterSource
 
+from acidctl.base.deadline import as_seconds
 from acidctl.base.errors import RefusedError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.cli.command_table import SUMMARIES, command_named
@@ -65,7 +67,9 @@ class SettingsFile:
 
 
 class Settings(dict[Name, Value]):
-    """The settings of a file, with those of a profile before the others."""
+    """The settings of a file, with those of a profile before the others; `file` is None if there is none."""
+
+    file: SettingsFile | None = None
 
     def below(self, *place: str) -> dict[str, Value]:
         """Return the settings of one table."""
@@ -96,26 +100,24 @@ class Settings(dict[Name, Value]):
 
 
 def settings_of(file: SettingsFile | None, profile: str | None = None) -> Settings:
-    """Return the settings of a file, none without one; those of the profile take precedence.
+    """Return the settings of the file, if there is one; those of the profile take precedence.
+
+    All profiles are checked, so that a mistake is found before its profile is used.
 
     Raises:
         UsageProblem: a key or a value cannot be used, or the file lacks the profile.
         RefusedError: others can read the credentials of the file.
     """
-    file = file or SettingsFile("no file", {})
-    top = _Place(file)
-    settings = Settings({name: Value(found, file.origin) for name, found in _read(top, file.table)})
-    profiles = {}
-    # All profiles are checked, so that a mistake is found before its profile is used.
-    for name, place, table in _Place(file, ("profile",)).items(file.table.get("profile", {})):
-        profiles[name] = dict(_read(place, table))
-    if profile is not None and profile not in profiles:
-        known = f"profiles: {', '.join(sorted(profiles)) or 'none'}"
-        raise UsageProblem(f"the profile {profile!r} does not exist", known, did_you_mean(profile, list(profiles)))
+    table = file.table if file else {}
+    found = list(_read(_Place(file, ()), table)) if file else []
+    settings = Settings({place.name: Value(value, place.origin) for place, value in found if not place.profile})
+    settings.file = file
     if profile is not None:
-        settings |= {
-            name: Value(value, f"{file.origin}, profile {profile}") for name, value in profiles[profile].items()
-        }
+        profiles = sorted(table.get("profile", {}))
+        if profile not in profiles:
+            known = f"profiles: {', '.join(profiles) or 'none'}"
+            raise UsageProblem(f"the profile {profile!r} does not exist", known, did_you_mean(profile, profiles))
+        settings |= {place.name: Value(value, place.origin) for place, value in found if place.profile == profile}
     return settings
 
 
@@ -144,7 +146,22 @@ class _Place:
     """The path of a key in a file; empty for the file itself."""
 
     file: SettingsFile
-    path: Name = ()
+    path: Name
+
+    @property
+    def profile(self) -> str:
+        """The profile that it is in; empty outside of all."""
+        return self.path[1] if self.path[:1] == ("profile",) and len(self.path) > 1 else ""
+
+    @property
+    def name(self) -> Name:
+        """The place without the profile; options of stores in a table of their own are joined by dots."""
+        path = self.path[2:] if self.profile else self.path
+        return (*path[:2], ".".join(path[2:])) if path[:1] == ("storage",) else path
+
+    @property
+    def origin(self) -> str:
+        return f"{self.file.origin}, profile {self.profile}" if self.profile else self.file.origin
 
     def refuse(self, why: str, hint: str = "") -> NoReturn:
         raise UsageProblem(f"{self.file.origin}: {'.'.join(self.path)} cannot be used", why, hint)
@@ -178,30 +195,39 @@ class _Place:
         return text
 
 
-def _read(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
-    tables = {"storage": _storage, "limits": _limits, "metastore": _metastore, "policy": _policies}
-    known = (*SUMMARIES, *GENERAL, *tables, *(() if at.path else ("profile",)))
-    for key, place, value in at.items(table, known, "unknown command or setting"):
-        if key in tables:
-            yield from (((key, *name), found) for name, found in tables[key](place, value))
-        elif key in GENERAL:
-            if value not in ("text", "json"):
-                place.refuse("it must be text or json", 'write log-format = "json"')
-            yield (key,), value
+_Found = Iterator[tuple[_Place, Any]]
+
+
+def _read(at: _Place, table: Any) -> _Found:
+    sections = {"storage": _storage, "limits": _limits, "metastore": _metastore, "policy": _policies}
+    if not at.path:
+        sections["profile"] = _profiles
+    for key, place, value in at.items(table, (*SUMMARIES, *GENERAL, *sections), "unknown command or setting"):
+        if key in sections:
+            yield from sections[key](place, value)
         elif command := command_named(key):
-            yield from _options(place, value, command, (key,))
+            yield from _options(place, value, command)
+        elif value in ("text", "json"):  # of log-format
+            yield place, value
+        else:
+            place.refuse("it must be text or json", 'write log-format = "json"')
 
 
-def _options(at: _Place, table: Any, command: click.Command, path: Name) -> Iterator[tuple[Name, Any]]:
+def _profiles(at: _Place, table: Any) -> _Found:
+    for _, place, below in at.items(table):
+        yield from _read(place, below)
+
+
+def _options(at: _Place, table: Any, command: click.Command) -> _Found:
     options, typed, parts = options_of(command), options_of(command, typed_only=True), parts_of(command)
-    unknown = f"`acidctl {' '.join(path)}` has no such option"
+    unknown = f"`acidctl {' '.join(at.name)}` has no such option"
     for key, place, value in at.items(table, {**options, **parts, **typed}, unknown):
         if key in parts:
-            yield from _options(place, value, parts[key], (*path, key))
+            yield from _options(place, value, parts[key])
         elif key in typed:
             place.refuse(f"--{key} counts on the command line only", "remove it, and give it on the command line")
         else:
-            yield (*path, key), _converted(place, value, options[key])
+            yield place, _converted(place, value, options[key])
 
 
 def _converted(at: _Place, value: Any, option: click.Option) -> Any:
@@ -221,70 +247,66 @@ def _converted(at: _Place, value: Any, option: click.Option) -> Any:
     return texts
 
 
-def _storage(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+def _storage(at: _Place, table: Any) -> _Found:
     for prefix, place, options in at.items(table):
         _, scheme, rest = prefix.partition("://")
         if not scheme:
             place.refuse("it is not the beginning of a URL", 'write [storage."webhdfs://namenode:9870"]')
         user, has_user, _ = rest.partition("/")[0].rpartition("@")
         if has_user and ":" in user:
-            _Place(at.file, (*at.path, "...")).refuse(
-                "a URL must not hold a password", "write it as an option below the URL"
-            )
-        for key, value in _flat(place, options):
-            yield (prefix, key), value
+            hidden = _Place(at.file, (*at.path, "..."))
+            hidden.refuse("a URL must not hold a password", "write it as an option below the URL")
+        yield from _texts(place, options)
 
 
-def _flat(at: _Place, table: Any, above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield ``client_kwargs.region_name`` for a key of a table in a table."""
-    for key, place, value in at.items(table):
-        if isinstance(value, dict):
-            yield from _flat(place, value, f"{above}{key}.")
+def _texts(at: _Place, table: Any, known: Collection[str] = (), unknown: str = "") -> _Found:
+    """Yield the values of a table, and of the tables in it, as texts; those with the name of a secret are hidden."""
+    for key, place, value in at.items(table, known, unknown):
+        if isinstance(value, dict) and not known:
+            yield from _texts(place, value)
         else:
-            yield above + key, place.text(value, key)
+            yield place, place.text(value, key)
 
 
-def _limits(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+def _metastore(at: _Place, table: Any) -> _Found:
+    from acidctl.metastore.settings import NAMES  # noqa: PLC0415 - with XML: only where one is set
+
+    return _texts(at, table, NAMES, "unknown metastore setting")
+
+
+def _limits(at: _Place, table: Any) -> _Found:
     from acidctl.orc.limits import LIMITS, check_value  # noqa: PLC0415 - only where limits are set
 
     known = {limit.key: limit for limit in LIMITS}
-    for key, place, value in at.items(table, known, "unknown limit"):
-        text = place.text(value)
+    for place, text in _texts(at, table, known, "unknown limit"):
         try:
-            check_value(known[key], text)
+            check_value(known[place.path[-1]], text)
         except UsageProblem as error:
             place.refuse(error.why, error.hint)
-        yield (key,), text
+        yield place, text
 
 
-def _metastore(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
-    from acidctl.metastore.settings import NAMES  # noqa: PLC0415 - with XML: only where one is set
-
-    for key, place, value in at.items(table, NAMES, "unknown metastore setting"):
-        yield (key,), place.text(value, key)
-
-
-def _policies(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+def _policies(at: _Place, table: Any) -> _Found:
     for pattern, place, policy in at.items(table):
         for key, below, value in place.items(policy):
             try:
                 policy_of(pattern, {key: value})
             except UsageProblem as error:
                 below.refuse(str(error), error.hint)
-            yield (pattern.lower(), key), value
+            yield _Place(at.file, (*at.path, pattern.lower(), key)), value
 
 
 # --- [policy."sales.*"]: the treatment of some tables by `acidctl nightly` ---
 
-_OWN_POLICY_KEYS: dict[str, click.ParamType[Any]] = {
-    "exclude": click.BOOL,
-    "kind": click.Choice(["major", "minor"]),
-    "priority": click.INT,
-    "max-ratio": click.FloatRange(min=0),
+_POLICY_TYPES: dict[str, Callable[[Any], Any]] = {
+    "exclude": bool,
+    "kind": str,
+    "priority": int,
+    "max-ratio": float,
+    "min-deltas": int,
+    "older-than": partial(as_seconds, name="it"),
+    "purge-older-than": partial(as_seconds, name="it"),
 }
-_NIGHTLY_OPTIONS = ("min-deltas", "older-than", "purge-older-than")
-POLICY_KEYS = (*_OWN_POLICY_KEYS, *_NIGHTLY_OPTIONS)
-"""The keys of a policy: its own, and those with the meaning of an option of `acidctl nightly`."""
 
 
 def policy_of(pattern: str, table: Mapping[str, Any]) -> TablePolicy:
@@ -296,33 +318,21 @@ def policy_of(pattern: str, table: Mapping[str, Any]) -> TablePolicy:
     from acidctl.verbs.policy import TablePolicy, require_pattern  # noqa: PLC0415 - --help does without
 
     require_pattern(pattern)
-    nightly = command_named("nightly")
-    types = _OWN_POLICY_KEYS | {
-        key: param.type
-        for param in (nightly.params if nightly else ())
-        for key in _NIGHTLY_OPTIONS
-        if f"--{key}" in param.opts
-    }
     values: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, dict | list):
             hint = f'a name with a dot needs quotation marks: [policy."{pattern}.{key}"]'
             raise UsageProblem("it is a table in a table", "", hint)
-        if key not in types:
-            raise UsageProblem(
-                "a policy has no such key",
-                "",
-                did_you_mean(key.replace("_", "-"), POLICY_KEYS, f"keys: {', '.join(POLICY_KEYS)}"),
-            )
+        if key not in _POLICY_TYPES:
+            near = did_you_mean(key.replace("_", "-"), _POLICY_TYPES, f"keys: {', '.join(_POLICY_TYPES)}")
+            raise UsageProblem("a policy has no such key", "", near)
         if isinstance(value, bool) != (key == "exclude"):
             what, hint = ("it is a switch", "write true or false") if key == "exclude" else ("it is not a switch", "")
             raise UsageProblem(what, "", hint)
         try:
-            values[key.replace("-", "_")] = types[key].convert(
-                value if isinstance(value, bool) else str(value), None, None
-            )
-        except click.BadParameter as error:
-            raise UsageProblem(error.message.rstrip(".")) from None
+            values[key.replace("-", "_")] = _POLICY_TYPES[key](value if key == "exclude" else str(value))
+        except ValueError:
+            raise UsageProblem(f"{value!r} is not a number") from None
     return TablePolicy(**values)
 
 
@@ -356,7 +366,8 @@ def take_variables(command: click.Command, path: Name) -> None:
     """Let click read the variables of a command, and of the commands below it.
 
     They are named after the option as it is typed: ``auto_envvar_prefix`` takes the name of click's parameter, which
-    cannot be that of ``--from`` or ``--for``, and ignores a variable without an option.
+    cannot be that of ``--from`` or ``--for``, and ignores a variable without an option: a misspelled
+    ``ACIDCTL_CLEAN_OLDER_THAN`` would shorten the retention.
 
     Raises:
         UsageProblem: a variable is set for an option that only the command line may set, or that does not exist.
@@ -364,20 +375,18 @@ def take_variables(command: click.Command, path: Name) -> None:
     for problem in wrong_variables(command, path):
         raise problem
     for name, option in _variables(command, path).items():
-        if option.envvar is None:
-            option.envvar = name
+        option.envvar = option.envvar or name
 
 
 def wrong_variables(command: click.Command, path: Name) -> Iterator[UsageProblem]:
     """Yield why a variable of a command, or of one below it, cannot be set."""
     known, typed = _variables(command, path), _variables(command, path, typed_only=True)
-    for name, value in sorted(os.environ.items()):
-        if not value or not name.startswith(variable_of(path, "")) or name in known or name == _LOG_FORMAT:
-            continue
+    prefix = variable_of(path, "")
+    for name in sorted(name for name, value in os.environ.items() if value and name.startswith(prefix)):
         if name in typed:
-            option = next(word for word in typed[name].opts if word.startswith("--"))
-            yield UsageProblem(f"{name} is set", f"{option} counts on the command line only", f"unset {name}")
-        else:
+            why = f"{typed[name].opts[-1]} counts on the command line only"
+            yield UsageProblem(f"{name} is set", why, f"unset {name}")
+        elif name not in known and name != _LOG_FORMAT:
             what = f"{name} is set, but `acidctl {' '.join(path)}` has no such option"
             yield UsageProblem(what, "", did_you_mean(name, list(known), f"unset {name}"))
 

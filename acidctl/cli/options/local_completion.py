@@ -88,7 +88,7 @@ def _profiles(ctx: click.Context) -> Iterable[str]:
 
 
 def _rules(_: click.Context) -> Iterable[str]:
-    from acidctl.validation.registry import RULES  # noqa: PLC0415 - only where a shell asks
+    from acidctl.validation.checks import RULES  # noqa: PLC0415 - only where a shell asks
 
     return RULES
 

@@ -11,7 +11,7 @@ import click
 
 from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_columns, complete_runs
+from acidctl.cli.options.local_completion import complete_columns, complete_rules, complete_runs
 from acidctl.cli.options.param_types import (
     COUNT,
     DIRECTORY,
@@ -43,7 +43,7 @@ _TYPES: dict[Kind, Any] = {
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,
 }
-_COMPLETES = {"runs": complete_runs, "columns": complete_columns}
+_COMPLETES = {"runs": complete_runs, "columns": complete_columns, "rules": complete_rules}
 
 
 @dataclass(frozen=True)

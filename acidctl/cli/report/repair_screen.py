@@ -11,7 +11,7 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.verb_screen import VerbScreen
 from acidctl.location.change.journal import RunState
 from acidctl.outcome import Outcome, Result
-from acidctl.repair.request import RepairOutcome
+from acidctl.repair.plan import RepairPlan
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
@@ -33,19 +33,19 @@ class RepairScreen(VerbScreen):
         self._repaired: dict[str, list[str]] = {}  # locations by the id of the run
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
-        if isinstance(outcome, RepairOutcome) and outcome.result is not Result.REPAIRED:
+        if isinstance(outcome, RepairPlan) and outcome.result is not Result.REPAIRED:
             self._warn_of_interrupted(outcome)
             super().put(outcome, is_last=is_last)
             self._put_plan(outcome)
             return
         super().put(outcome, is_last=is_last)
-        if isinstance(outcome, RepairOutcome):
+        if isinstance(outcome, RepairPlan):
             for run in outcome.interrupted if self.is_table else ():
                 put_line(f"{outcome.location}: {run.id} finished")
             if outcome.run:
                 self._repaired.setdefault(outcome.run.id, []).append(outcome.location)
 
-    def _warn_of_interrupted(self, outcome: RepairOutcome) -> None:
+    def _warn_of_interrupted(self, outcome: RepairPlan) -> None:
         for run in outcome.interrupted:
             state = "being undone" if run.state is RunState.UNDOING else "interrupted"
             note(
@@ -53,20 +53,18 @@ class RepairScreen(VerbScreen):
                 "finished first; until then readers see whole files, old or new"
             )
 
-    def _put_plan(self, outcome: RepairOutcome) -> None:
-        plan = outcome.plan
-        self._is_refused = self._is_refused or bool(plan.refused)
-        if self.is_table and plan.fixes:
-            rows = tuple(
-                Row((fix.path, fix.kind.value, human_bytes(fix.bytes), fix.problem), fix.remedy) for fix in plan.fixes
-            )
+    def _put_plan(self, outcome: RepairPlan) -> None:
+        self._is_refused = self._is_refused or bool(outcome.refused)
+        if self.is_table and outcome.fixes:
+            cells = ((fix.path, fix.kind.value, human_bytes(fix.bytes), fix.problem) for fix in outcome.fixes)
+            rows = tuple(Row(row, fix.remedy) for row, fix in zip(cells, outcome.fixes, strict=True))
             columns = (
                 ScreenColumn("path"), ScreenColumn("kind"), ScreenColumn("size", right=True), ScreenColumn("problem"),
             )  # fmt: skip
             FittedTable(columns, "repair", rows).print(console())
-        for item in plan.refused:
+        for item in outcome.refused:
             warn(f"{outcome.location}: {item.path} cannot be repaired safely ({item.kind}): {item.why}")
-        for hint in dict.fromkeys(item.hint for item in plan.refused if item.hint):
+        for hint in dict.fromkeys(item.hint for item in outcome.refused if item.hint):
             note(hint)
 
     def plans_are_shown(self) -> None:
@@ -85,12 +83,12 @@ class RepairScreen(VerbScreen):
 def _text_of(outcome: Outcome) -> str:
     if outcome.result is Result.NOTHING_TO_DO:
         return f"{outcome.location}: nothing to repair"
-    if not isinstance(outcome, RepairOutcome):
+    if not isinstance(outcome, RepairPlan):
         return ""
     if outcome.run:
         count = human_count(len(outcome.run.paths), "repair")
         return f"{outcome.location}: {count} done as {outcome.run.id}, {human_bytes(outcome.run.bytes)}"
-    if outcome.result is Result.REPAIRED or not outcome.plan.fixes:
+    if outcome.result is Result.REPAIRED or not outcome.fixes:
         return ""
-    count = human_count(len(outcome.plan.fixes), "repair")
-    return f"{outcome.location}: {count}, {human_bytes(outcome.plan.bytes)}"
+    count = human_count(len(outcome.fixes), "repair")
+    return f"{outcome.location}: {count}, {human_bytes(outcome.bytes)}"

@@ -85,7 +85,7 @@ def convert_leaf(
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise NoConversion(str(error).splitlines()[0]) from error
     raise NoConversion(
-        "acidctl does not convert it as Hive does" if _is_converted(*kinds) else "Hive does not convert it either"
+        "acidctl does not convert it as Hive does" if is_converted(*kinds) else "Hive does not convert it either"
     )
 
 
@@ -102,7 +102,7 @@ def hives_differ(own: OrcType, target: OrcType) -> bool:
     return own.kind in _TIMES or target.kind in _TIMES
 
 
-def _is_converted(own: str, target: str) -> bool:
+def is_converted(own: str, target: str) -> bool:
     """Return whether ORC's readers convert one kind to another (``ConvertTreeReaderFactory.canConvert``)."""
     if own == "binary" or target == "binary":
         return own in _TEXTS or target in _TEXTS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from acidctl.validation.checks.key_order import V34
 from acidctl.validation.checks.listing import V11
-from acidctl.validation.checks.row_facts import RowFacts, shown_key
+from acidctl.validation.checks.row_facts import V34, RowFacts, shown_key
 from acidctl.validation.checks.spans import Spans, shared, uncovered, united
 from acidctl.validation.findings import DEEP, ERROR, WARNING, Finding, Rule, Severity
 from acidctl.wording import human_count

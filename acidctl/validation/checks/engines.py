@@ -20,23 +20,9 @@ from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State
 from acidctl.rows.foreign.format import Format
 from acidctl.validation.checks.footers import TailFacts
-from acidctl.validation.checks.listing import ListingToCheck
-from acidctl.validation.findings import DECLARED, ERROR, FOOTERS, INFO, LISTING, WARNING, Finding, Rule
-from acidctl.wording import human_count, text_of
-
-_MOST = 10
-
-
-def wanted_rules(readers: Sequence[str]) -> set[str]:
-    """Return the ids of the rules that concern some readers."""
-    return {rule.id for rule in DECLARED.values() if set(rule.readers) & set(readers)}
-
-
-def for_readers(look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
-    """Yield the findings of R rules that the listing shows."""
-    wanted = wanted_rules(readers)
-    return (finding for finding in _by_listing(look, readers) if finding.rule in wanted)
-
+from acidctl.validation.checks.listing import ListingToCheck, on_listing
+from acidctl.validation.findings import ERROR, FOOTERS, INFO, LISTING, MOST_NAMES, WARNING, Finding, Rule
+from acidctl.wording import text_of
 
 R6 = Rule(
     "R6", WARNING, LISTING, "Which _v directories count is not looked at.",
@@ -45,13 +31,16 @@ R6 = Rule(
 )  # fmt: skip
 
 
-def _by_listing(look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
-    for directory in look.current:
-        yield from _of_a_name(directory, look.snapshot.base_formats.get(directory.name))
-        yield from _of_its_files(directory, look, readers)
-    yield from _of_the_location(look)
-    if look.snapshot.txns is not None:
-        for verdict in look.snapshot.state.verdicts:
+@on_listing
+def _for_readers(listed: ListingToCheck) -> Iterator[Finding]:
+    if not listed.readers:
+        return
+    for directory in listed.current:
+        yield from _of_a_name(directory, listed.snapshot.base_formats.get(directory.name))
+        yield from _of_its_files(directory, listed)
+    yield from _of_the_location(listed)
+    if listed.snapshot.txns is not None:
+        for verdict in listed.snapshot.state.verdicts:
             if verdict.reason.code in (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED):
                 yield R6.finding(verdict.name, text_of(verdict.reason))
 
@@ -122,29 +111,20 @@ R19 = Rule(
 )  # fmt: skip
 
 
-def _of_its_files(directory: AcidDirectory, look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
+def _of_its_files(directory: AcidDirectory, listed: ListingToCheck) -> Iterator[Finding]:
     name = directory.name
-    names = look.direct(name)
+    names = listed.direct(name)
     parsed = [parse_file(file) for file in names]
-    buckets = [file for file in parsed if isinstance(file, BucketFile)]
     is_delete = directory.kind is Kind.DELETE_DELTA
-    files = sorted(file.name for file in buckets if file.attempt is not None)
-    if files and (is_delete or set(readers) & {"hive2", "hive3"}):
-        what = "delete events" if is_delete else "rows"
-        text = f"{what} in {', '.join(files[:3])}"
-        yield R2.finding(name, text, {"files": files[:_MOST], "count": len(files)})
+    attempts = sorted(file.name for file in parsed if isinstance(file, BucketFile) and file.attempt is not None)
+    if is_delete or {"hive2", "hive3"} & {*listed.readers}:
+        yield from R2.of_several(attempts, name, "delete events in {}" if is_delete else "rows in {}")
     if directory.kind is Kind.BASE and all(map(is_hidden, names)):
-        hidden = [verdict.name for verdict in look.snapshot.state.in_state(State.OBSOLETE)]
-        if hidden:
-            yield R19.finding(name, f"it hides {hidden[0]}", {"hidden": hidden[:_MOST]})
-    sides = sorted(file for file in names if file.endswith(FLUSH_LENGTH_SUFFIX))
-    if sides:
-        yield R5.finding(name, f"{sides[0]}", {"files": sides[:_MOST]})
-    deep = [entry.path for entry in look.files(name) if entry.path.count("/") > 1]
-    if deep:
-        text = f"{len(deep)} files, {deep[0]} for example" if len(deep) > 1 else deep[0]
-        yield R8.finding(name, text, {"files": deep[:_MOST]})
-    if look.is_full and any(isinstance(file, OriginalFile) for file in parsed):
+        hidden = [verdict.name for verdict in listed.snapshot.state.in_state(State.OBSOLETE)]
+        yield from R19.of_several(hidden, name, "it hides {}")
+    yield from R5.of_several(sorted(file for file in names if file.endswith(FLUSH_LENGTH_SUFFIX)), name)
+    yield from R8.of_several([entry.path for entry in listed.files(name) if entry.path.count("/") > 1], name)
+    if listed.is_full and any(isinstance(file, OriginalFile) for file in parsed):
         yield R10.finding(name, "its files have the names of original files")
 
 
@@ -170,27 +150,23 @@ R17 = Rule(
 )  # fmt: skip
 
 
-def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
-    state = look.snapshot.state
-    deletes = [d.name for d in look.current if d.kind is Kind.DELETE_DELTA]
+def _of_the_location(listed: ListingToCheck) -> Iterator[Finding]:
+    state = listed.snapshot.state
+    deletes = [d.name for d in listed.current if d.kind is Kind.DELETE_DELTA]
     numbers = {
         f.bucket for e in state.originals if isinstance(f := parse_file(e.path.rpartition("/")[2]), OriginalFile)
     }
     if deletes and numbers - {0}:
         text = f"originals of {len(numbers)} buckets, {len(deletes)} delete deltas"
-        yield R9.finding("", text, {"buckets": sorted(numbers)[:_MOST]})
+        yield R9.finding("", text, {"buckets": sorted(numbers)[:MOST_NAMES]})
     unsteady = [entry.path for entry in state.originals if "_copy_" in entry.path or "/" in entry.path]
-    if unsteady:
-        text = f"{human_count(len(unsteady), 'original file')}, {unsteady[0]} for example"
-        yield R20.finding("", text, {"files": unsteady[:_MOST], "count": len(unsteady)})
-    if look.is_full:
-        counts = f"{len(look.current)} ACID directories, {len(deletes)} of them with delete events"
+    yield from R20.of_several(unsteady, text="original files: {}")
+    if listed.is_full:
+        counts = f"{len(listed.current)} ACID directories, {len(deletes)} of them with delete events"
         yield R16.finding("", counts, {"deleteDeltas": len(deletes)})
     else:
         unread = [v.name for v in state.verdicts if v.directory and v.state is not State.CURRENT]
-        if unread:
-            text = f"it also reads {len(unread)} directories that are not current, {unread[0]} for example"
-            yield R16.finding("", text, {"directories": unread[:_MOST]})
+        yield from R16.of_several(unread, text="it also reads directories that are not current: {}")
     if state.base is None:
         for verdict in (*state.in_state(State.IGNORED), *state.in_state(State.ABORTED)):
             is_base = verdict.kind is EntryKind.BASE and verdict.directory is not None
@@ -218,7 +194,6 @@ R13 = Rule(
     "Readers since Hive 3 ignore the operation: updates and deletes are read as rows, or, by Trino, refused.",
     "Run a major compaction first.", "4.2", ("hive3", "hive4", "trino", "impala"),
 )  # fmt: skip
-_UNCOUNTED = "{} do not count their operations: only their events say whether updates and deletes are among them"
 R15 = Rule(
     "R15", INFO, FOOTERS, "Files have no row index (stride 0).",
     "Their statistics mean nothing: the reader reads whole stripes, whatever the condition. Minor compactions of Hive "
@@ -235,6 +210,8 @@ def for_readers_by_tails(
     Args:
         markers: the directories with an ``_orc_acid_version``.
     """
+    if not readers:
+        return
     native = [facts for facts in files.values() if facts.is_acid]
     inserts = [facts for facts in native if not facts.path.startswith("delete_delta_")]
     # An update in a base is the remaining row, as a compaction of Hive 2 writes it; Hive's own tool ignores it.
@@ -247,12 +224,8 @@ def for_readers_by_tails(
         R13: [facts.path for facts in changing if facts.has_changes],
         R15: [facts.path for facts in files.values() if facts.rows and not facts.stride and facts.format is Format.ORC],
     }
-    wanted = wanted_rules(readers)
     uncounted = [facts.path for facts in changing if facts.has_changes is None and facts.acid_version is None]
-    if uncounted and R13.id in wanted:
-        text = _UNCOUNTED.format(human_count(len(uncounted), "file"))
-        yield R13.finding("", text, {"files": uncounted[:_MOST], "count": len(uncounted)}, WARNING)
+    text = "these do not count their operations, so that only their events show whether updates are among them: {}"
+    yield from R13.of_several(uncounted, text=text, severity=WARNING)
     for rule, paths in cases.items():
-        if paths and rule.id in wanted:
-            text = f"{len(paths)} files, {paths[0]} for example" if len(paths) > 1 else paths[0]
-            yield rule.finding("", text, {"files": paths[:_MOST], "count": len(paths)})
+        yield from rule.of_several(paths)

@@ -18,13 +18,13 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
+from acidctl.rows.convert.leaves import is_converted
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format, TableFile, read_any_tail
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_file_system
-from acidctl.validation.checks.column_types import misfit
-from acidctl.validation.checks.listing import V13, V24, V25, V36
+from acidctl.validation.checks.files import V13, V24, V25, V36
 from acidctl.validation.findings import DEEP, ERROR, FOOTERS, INFO, WARNING, Finding, Rule, Severity, Unchecked
 from acidctl.wording import human_count
 
@@ -56,7 +56,6 @@ class TailFacts:
         acid_version: ``hive.acid.version``; None if missing or unusable.
         has_changes: updates or deletes are among its events, by the statistics of the operation; None without these.
         stats: inserts, updates and deletes by ``hive.acid.stats``; None if missing or unusable.
-        row: the table's columns; None if the footer cannot be read.
     """
 
     path: str
@@ -70,7 +69,6 @@ class TailFacts:
     has_changes: bool | None = False
     stride: int = 0
     stats: tuple[int, int, int] | None = None
-    row: OrcType | None = None
     findings: tuple[Finding, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
 
@@ -102,7 +100,7 @@ class TailTask:
 
     def run(self, _beat: Beat) -> TailFacts:
         """Return the facts. Raises NotFoundError, AccessError or StorageError if the file cannot be opened."""
-        return _Look(self, opened(self.storage)).facts()
+        return _FooterCheck(self, opened(self.storage)).facts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,7 @@ V39 = Rule(
 )  # fmt: skip
 
 
-class _Look:
+class _FooterCheck:
     def __init__(self, task: TailTask, fs: FileSystem) -> None:
         self._task = task
         self._file = task.file
@@ -259,7 +257,6 @@ class _Look:
             _has_changes(tail, stats) if is_acid else False,
             tail.stride,
             stats,
-            row,
             tuple(self._findings),
             tuple(self._unchecked),
         )
@@ -313,7 +310,7 @@ class _Look:
         if row.names and is_numbered(row):
             last = f" to {row.names[-1]}" if len(row.names) > 1 else ""
             self._add(V38, f"its columns have no names of their own: {row.names[0]}{last}", WARNING)
-        if self._task.schema is not None and (wrong := misfit(row, self._task.schema)):
+        if self._task.schema is not None and (wrong := _misfit(row, self._task.schema)):
             self._add(V38, wrong)
 
     def _key_index(self, tail: Tail, *, is_old: bool) -> None:
@@ -349,6 +346,28 @@ class _Look:
             text = f"hive.acid.stats counts {sum(stats):,} events, the stripes {tail.rows:,} rows"
             self._add(V31, text, WARNING if is_old else None, stats=list(stats), rows=tail.rows)
         return stats
+
+
+def _misfit(row: OrcType, table: OrcType) -> str:
+    """Return why a file's columns cannot be read as the table's, by position; empty if they can.
+
+    The table may have more columns than the file: they were added later.
+    """
+    for index, (child, wanted) in enumerate(zip(row.children, table.children, strict=False)):
+        if not _converts(child, wanted):
+            types = f"{hive_type(child)[:80]} here, {hive_type(wanted)[:80]} in the table"
+            return f"column {table.names[index]} is {types}"
+    if len(row.children) > len(table.children):
+        return f"it has {len(row.children)} columns, the table {len(table.children)}"
+    return ""
+
+
+def _converts(source: OrcType, target: OrcType) -> bool:
+    if not source.children and not target.children:
+        return source.kind == target.kind or is_converted(source.kind, target.kind)
+    if source.kind != target.kind or (source.kind == "uniontype" and len(source.children) > len(target.children)):
+        return False
+    return all(map(_converts, source.children, target.children))
 
 
 def _is_compacted_by_hive_4(directory: AcidDirectory | None) -> bool:
@@ -411,8 +430,7 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
         for directory, version in missing.items():
             text = f"it has no _orc_acid_version, its files are of version {version}"
             yield V13.finding(directory, text, severity=WARNING)
-    if old:
-        yield acid_v1(old)
+    yield from acid_v1(old)
 
 
 V12 = Rule(
@@ -422,8 +440,7 @@ V12 = Rule(
 )  # fmt: skip
 
 
-def acid_v1(paths: list[str]) -> Finding:
-    """Return rule V12's finding about a table of ACID version 1."""
-    count = f"{len(paths)} files hold" if len(paths) > 1 else "1 file holds"
-    text = f"ACID v1: {count} updates or deletes; compact before Hive 3 reads them"
-    return V12.finding("", text, {"files": paths[:10], "count": len(paths)}, Severity.INFO)
+def acid_v1(paths: list[str]) -> Iterator[Finding]:
+    """Yield rule V12's finding about a table of ACID version 1, if there are files with updates or deletes."""
+    text = "ACID v1: files hold updates or deletes; compact before Hive 3 reads them: {}"
+    return V12.of_several(paths, text=text, severity=INFO)

@@ -24,12 +24,12 @@ from acidctl.rows.read.bucket_numbers import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Keys, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.storage.port import FileSystemSpec
+from acidctl.validation.checks.files import V24
 from acidctl.validation.checks.footers import V12, V30, V31, V39, opened, severity_of_index
-from acidctl.validation.checks.key_order import KeyOrder
-from acidctl.validation.checks.listing import V24
 from acidctl.validation.checks.row_facts import (
     V29,
     Bounds,
+    KeyOrder,
     RowFacts,
     Tally,
     added_up,
@@ -92,11 +92,11 @@ class RowTask:
     def run(self, beat: Beat) -> RowFacts:
         """Return the facts. Raises NotFoundError, AccessError or StorageError if the file cannot be opened."""
         reader, tail = _opened_file(self.storage, self.path, self.length, self.file.size, self.format, self.stamp)
-        look = _Look(self, tail)
+        check = _RowCheck(self, tail)
         for stripe in range(self.first, self.end):
-            look.stripe(reader, stripe)
+            check.stripe(reader, stripe)
             beat()
-        return look.facts()
+        return check.facts()
 
 
 @lru_cache(maxsize=4)
@@ -141,7 +141,7 @@ V37 = Rule(
 )  # fmt: skip
 
 
-class _Look:
+class _RowCheck:
     def __init__(self, task: RowTask, tail: Tail) -> None:
         self._task = task
         self._tail = tail
@@ -329,10 +329,10 @@ class _Look:
         if not statistics or not self._tail.stride:
             return
         columns = (bounds.operation, bounds.original, bounds.bucket, bounds.row_id, bounds.current)
-        for place, (name, there) in enumerate(zip(ID_COLUMNS, columns, strict=True), 1):
-            if place >= len(statistics) or not statistics[place].HasField("intStatistics"):
+        for column, (name, there) in enumerate(zip(ID_COLUMNS, columns, strict=True), 1):
+            if column >= len(statistics) or not statistics[column].HasField("intStatistics"):
                 continue
-            stored = statistics[place].intStatistics
+            stored = statistics[column].intStatistics
             if stored.HasField("minimum") and stored.HasField("maximum") and (stored.minimum, stored.maximum) != there:
                 text = f"stripes have other values of {name} than their statistics say"
                 example = f"stripe {number} holds {there[0]} to {there[1]}, not {stored.minimum} to {stored.maximum}"

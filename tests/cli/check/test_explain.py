@@ -14,7 +14,7 @@ from acidctl.acid.reasons import Code
 from acidctl.base.errors import ExitStatus
 from acidctl.cli.check.explain import known_words
 from acidctl.cli.main import cli
-from acidctl.validation.registry import RULES
+from acidctl.validation.checks import RULES
 from acidctl.wording import example, text_of
 
 Acidctl = Callable[..., Result]

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from support.files.acid_files import delete, insert, write_by_pyorc
 
-from acidctl.validation.findings import READERS
-from acidctl.validation.registry import RULES
+from acidctl.base.errors import UsageProblem
+from acidctl.validation.checks import RULES
+from acidctl.verbs.validate import ValidateOptions
 
 FINDINGS, UNCHECKED = 14, 15
 
@@ -117,20 +118,6 @@ def test_readers_that_refuse_the_table_are_findings(acidctl, crud: Path) -> None
     assert "hive_acid" in found.out
 
 
-def test_the_readers_of_the_option_are_the_registry_s() -> None:
-    from acidctl.cli.check.validate import _READERS
-
-    assert _READERS == READERS
-
-
-def test_list_rules_shows_every_rule(acidctl) -> None:  # type: ignore[no-untyped-def]
-    found = acidctl("validate", "--list-rules")
-    assert found.status == 0
-    for rule in RULES.values():
-        assert re.search(rf"^{rule.id} +{rule.severity.value}", found.out, re.MULTILINE)
-    assert [rule["id"] for rule in acidctl("validate", "--list-rules", "-o", "json").json()["rules"]] == list(RULES)
-
-
 def test_names_are_never_raw(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = tmp_path / "evil\x1b[31m\u202ename"
     assert acidctl("demo", table).status == 0
@@ -171,11 +158,8 @@ def test_workers_do_not_run_the_main_module_again(crud: Path) -> None:
     "text", ["", "a", "a int,", "struct<>", "a foo", "a map<int>", "a array<int,int>", "a int)", "a decimal(x)"]
 )
 def test_malformed_schemas_are_refused(text: str) -> None:
-    from acidctl.base.errors import UsageProblem
-    from acidctl.validation.checks.column_types import parse_columns
-
     with pytest.raises(UsageProblem):
-        parse_columns(text)
+        ValidateOptions(schema=text).chosen()
 
 
 @pytest.mark.parametrize(
@@ -190,16 +174,17 @@ def test_malformed_schemas_are_refused(text: str) -> None:
 )  # fmt: skip
 def test_columns_are_read_as_create_table_and_types_have_them(text: str, read: str) -> None:
     from acidctl.orc.types import hive_type
-    from acidctl.validation.checks.column_types import parse_columns
 
-    assert hive_type(parse_columns(text)) == read
+    schema = ValidateOptions(schema=text).chosen().schema
+    assert schema is not None
+    assert hive_type(schema) == read
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         (["--master", "local[2]"], "--master and --conf are for --engine spark"),
-        (["--engine", "spark", "--jobs", "2"], "--jobs is for --engine local"),
+        (["--deep", "--engine", "spark", "--jobs", "2"], "--jobs is for --engine local"),
         (["--engine", "spark", "--conf", "x"], "not KEY=VALUE"),
     ],
 )

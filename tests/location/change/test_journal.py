@@ -19,7 +19,7 @@ from acidctl.location.change.publication import INTENT, finish_half_published, h
 from acidctl.location.change.work_log import read_log
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair import backup
-from acidctl.repair.apply import discard
+from acidctl.repair.backup import discard
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 FS = LocalFileSystem()

@@ -31,7 +31,7 @@ def compacted(acidctl: Acidctl, crud: Path) -> Path:
 # --- help -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", [(), ("ls",), ("repair",), ("config", "show")], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("ls",), ("repair",), ("doctor",)], ids=" ".join)
 def test_help_is_had_in_every_way(acidctl: Acidctl, words: tuple[str, ...]) -> None:
     whole = acidctl(*words, "--help")
     assert (whole.status, whole.err) == (0, "")

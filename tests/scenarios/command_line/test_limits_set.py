@@ -68,16 +68,16 @@ def test_the_environment_is_stronger(
     small = config('[limits]\nstripe-memory = "100K"')
     monkeypatch.setenv(VARIABLE, "1G")
     assert acidctl("--config", small, "cat", table).status == 0
-    shown = acidctl("--config", small, "config", "show").out
+    shown = acidctl("--config", small, "doctor").out
     assert "limits.stripe-memory" in shown
     assert f"environment {VARIABLE}" in shown
 
 
 def test_shown_with_the_place_they_come_from(acidctl: Acidctl, config: Callable[[str], Path]) -> None:
     path = config('[limits]\nstripe-memory = "8G"\nstripes = 5')
-    found = json.loads(acidctl("--config", path, "config", "show", "-o", "json").out)["settings"]
+    found = json.loads(acidctl("--config", path, "doctor", "-o", "json").out)["configuration"]["settings"]
     assert [(one["name"], one["value"], one["origin"]) for one in found] == [
-        (["limits", "stripe-memory"], "8G", f"user file {path}"), (["limits", "stripes"], "5", f"user file {path}")
+        ("limits.stripe-memory", "8G", f"user file {path}"), ("limits.stripes", "5", f"user file {path}")
     ]  # fmt: skip
 
 

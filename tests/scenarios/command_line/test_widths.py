@@ -36,14 +36,14 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("nightly", "-n", "--assume-committed=0s", "--engine", "local"), ("erasure", "--where", "id = 3", "t"),
     ("log",), ("log", "t"), ("history", "t"), ("why", "t"), ("why", "orders/day=1", "delta_4_4_0"),
     ("validate",), ("purge", "-n"), ("restore", "--list"), ("explain", "V19"), ("explain",),
-    ("validate", "--list-rules"),
+    ("explain", "rules"),
 )  # fmt: skip
 
 
 def placed(line: tuple[str, ...], warehouse: Path) -> list[str | Path]:
     """The words, with the last one as a path where it names one; where none does, the warehouse."""
     *words, last = line
-    if "explain" in line or "--list-rules" in line:
+    if "explain" in line:
         return list(line)
     return [*words, warehouse / last] if (warehouse / last).exists() else [*line, warehouse]
 

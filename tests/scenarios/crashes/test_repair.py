@@ -16,8 +16,7 @@ from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 from acidctl.base.errors import NotFoundError
 from acidctl.location.change.journal import RunState
 from acidctl.orc.tail import KEY_INDEX
-from acidctl.repair.apply import discard, undo_last
-from acidctl.repair.backup import backup_runs
+from acidctl.repair.backup import backup_runs, discard, undo_last
 from acidctl.repair.plan import RepairKind
 
 DELTA = "delta_0000001_0000001_0000"

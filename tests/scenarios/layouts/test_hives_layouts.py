@@ -22,8 +22,8 @@ from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth, Severity
-from acidctl.validation.model import Options, Place
-from acidctl.validation.run import validate
+from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.run import check_locations
 
 RESOLVER = SnapshotResolver(SnapshotSpec(of_any_table=ValidWriteIds(5)))
 CASES = layout_cases()
@@ -52,8 +52,8 @@ def rows_of(snapshot: Snapshot) -> str:
 
 def named(found: TableLocation, snapshot: Snapshot) -> bool:
     """Whether `ls` and `cat` warn, and `validate` finds an error without looking into files."""
-    place = Place(found.fs, snapshot.path, snapshot.write_ids, look=found.look)
-    (report,) = validate([place], Options(Depth.LISTING))
+    place = LocationToCheck(found.fs, snapshot.path, snapshot.write_ids, listing=found.look)
+    (report,) = check_locations([place], CheckOptions(Depth.LISTING))
     errors = [one.rule for one in report.findings if one.severity in (Severity.ERROR, Severity.WARNING)]
     return bool(errors) and bool(odd_layout(snapshot))
 

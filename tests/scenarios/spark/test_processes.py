@@ -69,27 +69,6 @@ def test_no_java_on_the_machine(child_environ: dict[str, str], tmp_path: Path, m
     assert wait_until(lambda: not marked(mark), 10)
 
 
-DOCTOR = """
-from acidctl.spark import probe
-from acidctl.spark.driver.session_plan import SparkOptions
-
-check = probe.spark_check(SparkOptions())
-print(check.seconds > 0, check.spark, check.java, check.master)
-"""
-
-
-def test_the_first_job_of_the_doctor(child_environ: dict[str, str], mark: str) -> None:
-    import pyspark
-
-    run = subprocess.run(
-        [sys.executable, "-c", DOCTOR], check=False, env=child_environ, capture_output=True, text=True, timeout=300
-    )
-    assert run.stderr == ""
-    java = choose_java(child_environ)
-    assert run.stdout == f"True {pyspark.__version__} {java.version} local[*]\n"
-    assert wait_until(lambda: not marked(mark), 10)
-
-
 @pytest.mark.parametrize(
     ("when", "how"),
     [("running", signal.SIGINT), ("starting", signal.SIGINT), ("running", signal.SIGKILL)],

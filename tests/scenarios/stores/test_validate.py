@@ -9,8 +9,8 @@ from support.stores import Store
 from support.validating import QUIET, found, healthy
 
 from acidctl.validation.findings import Depth
-from acidctl.validation.model import Options, Place
-from acidctl.validation.run import validate
+from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.run import check_locations
 
 
 def test_a_fault_is_found(store: Store, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
@@ -22,7 +22,9 @@ def test_a_fault_is_found(store: Store, tmp_path_factory) -> None:  # type: igno
         store.fs.make_dirs(target if path.is_dir() else target.rpartition("/")[0])
         if path.is_file():
             store.fs.write_bytes(target, path.read_bytes())
-    (report,) = validate([Place(store.fs, root)], Options(Depth.DEEP, processes=2, thresholds=QUIET))
+    (report,) = check_locations(
+        [LocationToCheck(store.fs, root)], CheckOptions(Depth.DEEP, processes=2, thresholds=QUIET)
+    )
     assert [str(one.error) for one in report.unchecked] == []
     assert found(report) == {"V33"}
     assert report.rows == 6

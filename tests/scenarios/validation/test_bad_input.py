@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from support.validating import check, found, healthy
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.storage.registry import open_location
+from acidctl.validation.checks.whole_location import Misplaced
 from acidctl.validation.findings import Depth
-from acidctl.validation.location import LocationCheck
-from acidctl.validation.model import Options, Place, Report
+from acidctl.validation.location import AnyTask, LocationCheck
+from acidctl.validation.report import CheckOptions, LocationToCheck, Report
 
 WIDE = f"struct<{IDS},row:struct<a:int,s:string,d:decimal(10,2),l:array<int>,m:map<string,int>,f:double>>"
 
@@ -201,30 +203,32 @@ def test_file_that_vanishes_meanwhile_is_unchecked(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     fs, path = open_location(str(table))
     for depth in (Depth.FOOTERS, Depth.DEEP):
-        one = LocationCheck(Place(fs, path), Options(depth))
-        tasks = one.start()
+        steps = (one := LocationCheck(LocationToCheck(fs, path), CheckOptions(depth), Misplaced())).steps()
+        tasks = next(steps)
         gone = table / "delta_0000001_0000001_0000"
         kept = gone.rename(tmp_path / "aside")
-        while tasks:
-            key, task = tasks.pop()
-            try:
-                result = task.run(lambda: None)
-            except Exception as error:  # noqa: BLE001
-                result = error
-            tasks += one.take(key, task, result)
+        with suppress(StopIteration):
+            while True:
+                tasks = steps.send([result_of(task) for task in tasks])
         kept.rename(gone)
-        assert one.is_done
-        assert {item.path.partition("/")[0] for item in one.report.unchecked} == {gone.name}
-        assert {item.error.code for item in one.report.unchecked} == {"not-found"}
-        assert found(one.report) <= {"V33 warning"}
+        report = one.report()
+        assert {item.path.partition("/")[0] for item in report.unchecked} == {gone.name}
+        assert {item.error.code for item in report.unchecked} == {"not-found"}
+        assert found(report) <= {"V33 warning"}
+
+
+def result_of(task: AnyTask) -> object:
+    try:
+        return task.run(lambda: None)
+    except Exception as error:  # noqa: BLE001
+        return error
 
 
 def test_a_location_that_cannot_be_listed(tmp_path: Path) -> None:
     fs, path = open_location(str(tmp_path / "missing"))
-    one = LocationCheck(Place(fs, path), Options(Depth.DEEP))
-    assert one.start() == []
-    assert one.is_done
-    assert one.report.unchecked[0].error.code == "not-found"
+    one = LocationCheck(LocationToCheck(fs, path), CheckOptions(Depth.DEEP), Misplaced())
+    assert list(one.steps()) == []
+    assert one.report().unchecked[0].error.code == "not-found"
 
 
 def test_location_without_enough_history_is_unchecked(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from support.engines.written_by_hive import HIVE23
 from support.spark.source_tables import BIG_DELETES, BIG_ROWS
 
-from acidctl.demo.big import BigOptions, write_big
+from acidctl.demo.big import write_big
+from acidctl.demo.options import BigOptions
 from acidctl.storage.registry import open_location
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from acidctl.acid.names import Kind, format_directory
-from acidctl.demo.big import BigOptions, write_big
+from acidctl.demo.big import write_big
+from acidctl.demo.options import BigOptions
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.storage.registry import open_location

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from acidctl.cli.check.findings_printer import as_json
-from acidctl.location.snapshot import EVERYTHING
 from acidctl.location.walk import walk_locations
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import SparkRunner
 from acidctl.storage.registry import open_location
 from acidctl.validation import location
 from acidctl.validation.findings import READERS, Depth
-from acidctl.validation.model import Options, Place
-from acidctl.validation.run import validate
+from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.run import check_locations
 from support.files.acid_files import insert, write_by_pyorc
 from support.made.planted import CASES
 from support.trouble import crashers
@@ -25,21 +23,21 @@ from support.validating import NOW, healthy, three_stripes
 SOME = list(CASES)[::8]
 
 
-def places(folder: Path) -> Iterator[Place]:
+def places(folder: Path) -> Iterator[LocationToCheck]:
     """Every location below a folder."""
     fs, path = open_location(str(folder))
     for found, _ in walk_locations(fs, path):
-        yield Place(fs, found.path, partition=found.partition)
+        yield LocationToCheck(fs, found.path, partition=found.partition)
 
 
-def checked(folder: Path, options: Options, runner: SparkRunner | None = None) -> list[dict[str, Any]]:
+def checked(folder: Path, options: CheckOptions, runner: SparkRunner | None = None) -> list[dict[str, Any]]:
     """The reports as programs get them."""
-    return [as_json(report, EVERYTHING) for report in validate(places(folder), options, runner=runner)]
+    return [report.record() for report in check_locations(places(folder), options, runner=runner)]
 
 
 def both(session: Session, folder: Path, depth: Depth) -> dict[str, Any]:
     """Here and on Spark."""
-    options = Options(depth, READERS, processes=2, now=NOW)
+    options = CheckOptions(depth, READERS, processes=2, now=NOW)
     runner = SparkRunner(lambda stores: session, options.limits)
     return {"here": checked(folder, options), "spark": checked(folder, options, runner)}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from acidctl import validation
+from acidctl.validation.checks import RULES
 from acidctl.validation.findings import DECLARED, ERROR, LISTING, Rule, place_of
-from acidctl.validation.registry import RULES
 
 SOURCES = sorted(Path(validation.__file__).parent.rglob("*.py"))
 

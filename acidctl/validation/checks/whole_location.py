@@ -11,7 +11,7 @@ from acidctl.location.snapshot import DirectoryListing as Seen
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.lost_rows import find_lost_rows
 from acidctl.validation.findings import ERROR, INFO, LISTING, WARNING, Finding, Rule
-from acidctl.validation.model import Place
+from acidctl.validation.report import LocationToCheck
 from acidctl.wording import lost_events, text_of
 
 V41 = Rule(
@@ -26,15 +26,15 @@ V42 = Rule(
 )  # fmt: skip
 
 
-def folder_of_tables(place: Place) -> Finding:
+def folder_of_tables(target: LocationToCheck) -> Finding:
     """Return the finding for a folder that is not a location: a table lies deeper below."""
-    below = place.holds.removeprefix(f"{place.path}/")
+    below = target.holds.removeprefix(f"{target.path}/")
     return V41.finding("", f"files lie in this folder of tables: {below} stands deeper in it", {"table": below})
 
 
-def evidence(place: Place, seen: Seen) -> Iterator[Finding]:
+def evidence(target: LocationToCheck, seen: Seen) -> Iterator[Finding]:
     """Yield a finding if tables lie below the location, or if nothing shows that it is a transactional table."""
-    shown = evidence_of(place.fs, place.path, seen)
+    shown = evidence_of(target.fs, target.path, seen)
     if not shown.may_change:
         rule = V41 if shown.reason.code == "tables-below" else V42
         yield rule.finding("", shown.text, {"code": shown.reason.code})
@@ -49,9 +49,9 @@ V44 = Rule(
 )  # fmt: skip
 
 
-def newer_than_metastore(place: Place) -> Iterator[Finding]:
+def newer_than_metastore(target: LocationToCheck) -> Iterator[Finding]:
     """Yield names with ids above all that the metastore allocated; if that is unknown, report it as info."""
-    for why in place.ahead:
+    for why in target.ahead:
         severity = INFO if why.code is Code.GIVEN_UNKNOWN else None
         yield V44.finding("", text_of(why), {"code": why.code, "directories": list(why.by)}, severity)
 
@@ -70,11 +70,11 @@ class Misplaced:
         self._above: dict[str, str] = {}
         self._reported: set[str] = set()
 
-    def check(self, place: Place, *, has_directories: bool) -> Iterator[Finding]:
+    def check(self, target: LocationToCheck, *, has_directories: bool) -> Iterator[Finding]:
         """Yield the findings about the next location of a depth-first walk."""
         # A directory that is not above this location is not above any later one.
-        self._above = {path: shown for path, shown in self._above.items() if place.path.startswith(f"{path}/")}
-        table = place.path.rsplit("/", len(place.partition))[0] if place.partition else place.path
+        self._above = {path: shown for path, shown in self._above.items() if target.path.startswith(f"{path}/")}
+        table = target.path.rsplit("/", len(target.partition))[0] if target.partition else target.path
         for path, shown in self._above.items():
             if path not in self._reported and len(path) >= len(table):
                 self._reported.add(path)
@@ -82,9 +82,9 @@ class Misplaced:
                 text = f"{what} {shown} holds ACID directories too"
                 yield V40.finding("", text, {"table" if path == table else "directory": shown})
         if has_directories:
-            self._above[place.path] = place.fs.display(place.path)
-        local, root = place.fs.local_path(place.path), place.fs.local_path(table)
-        if place.partition and local is not None and root is not None:
+            self._above[target.path] = target.fs.display(target.path)
+        local, root = target.fs.local_path(target.path), target.fs.local_path(table)
+        if target.partition and local is not None and root is not None:
             real = os.path.realpath(local)
             if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
                 text = f"it is a link to {real}, outside of the table's directory"

@@ -1,4 +1,4 @@
-"""Settings from files and the environment: their order, what is refused, and what `config` shows."""
+"""Settings from files and the environment: their order, what is refused, and what `doctor` shows."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     (tmp_path / "project/delta_0000001_0000001_0000").mkdir(parents=True)  # that `ls` finds a table
     monkeypatch.chdir(tmp_path / "project")
+    # Which Java there is is another test's question, and takes its time.
+    monkeypatch.setattr("acidctl.spark.probe.gather", lambda: {"python": "3", "environment": []})
 
 
 @pytest.fixture
@@ -52,10 +54,11 @@ def user(tmp_path: Path) -> Callable[[str], Path]:
 
 
 def shown(acidctl: Acidctl, *options: str) -> dict[str, tuple[Any, str]]:
-    """What `config show` says: value and origin by name."""
-    found = acidctl("config", "show", "-o", "json", *options)
+    """What `doctor` says: value and origin by name."""
+    found = acidctl("doctor", "-o", "json", *options)
     assert found.status == 0, found.err
-    return {".".join(one["name"]): (one["value"], one["origin"]) for one in found.json()["settings"]}
+    settings = found.json()["configuration"]["settings"]
+    return {one["name"]: (one["value"], one["origin"]) for one in settings}
 
 
 def test_typed_then_environment_then_file_wins(
@@ -104,7 +107,7 @@ def test_profile_adds_its_settings_where_it_is_chosen(
     user("[clean]\njobs = 2\n[profile.prod.clean]\njobs = 9\n[profile.prod.storage.'s3://b']\nuser = 'u'")
     assert shown(acidctl)["clean.jobs"][0] == "2"
     assert shown(acidctl, "--profile", "prod")["clean.jobs"][0] == "9"
-    assert "storage.s3://b.user" in shown(acidctl, "--profile=prod")
+    assert 'storage."s3://b".user' in shown(acidctl, "--profile=prod")
     monkeypatch.setenv("ACIDCTL_PROFILE", "prod")
     assert shown(acidctl)["clean.jobs"][0] == "9"
     wrong = acidctl("ls", "--profile", "prd", ".")
@@ -114,7 +117,7 @@ def test_profile_adds_its_settings_where_it_is_chosen(
 
 def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
     user("\ufeff[clean]\r\nolder-than = '36h'\r\n")
-    assert "36h" in acidctl("config", "show").out
+    assert "36h" in acidctl("doctor").out
 
 
 @pytest.mark.parametrize(
@@ -141,19 +144,18 @@ def test_faulty_files_are_refused_with_path_and_hint(
     acidctl: Acidctl, user: Callable[[str], Path], text: str, said: tuple[str, ...]
 ) -> None:
     path = user(text)
-    for command in (("ls", "."), ("config", "show")):
+    for command in (("ls", "."), ("doctor",)):
         found = acidctl(*command)
         assert found.status == 2, found.err
         assert str(path) in found.err
         assert all(part in found.err for part in said), found.err
         assert "k:pw" not in found.err
     assert acidctl("ls", "--help").status == 0, "help is there to mend it"
-    assert acidctl("config", "path").status == 0
 
 
 def test_a_bad_value_names_its_file(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
     path = user("[clean]\nolder-than = 48")
-    for command in (("clean", "."), ("config", "show")):
+    for command in (("clean", "."), ("doctor",)):
         found = acidctl(*command)
         assert found.status == 2
         assert "'48' is not a duration" in found.err, "a number has no unit"
@@ -173,7 +175,7 @@ def test_variables_of_typed_options_are_refused(
     assert acidctl("clean", "--dry-run", crud).status == 0
 
 
-def test_they_are_told_by_config_show(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_are_told_by_doctor(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside those that count, with the status of the commands that would refuse to run."""
     monkeypatch.setenv("ACIDCTL_CLEAN_MAX_BYTES", "5g")
     monkeypatch.setenv("ACIDCTL_LOG_FORMAT", "text")
@@ -184,10 +186,12 @@ def test_they_are_told_by_config_show(acidctl: Acidctl, monkeypatch: pytest.Monk
     wrong = ("ACIDCTL_CLEAN_YES", "ACIDCTL_COMPACT_MAJOR", "ACIDCTL_REPAIR_KEY_INDEX_FORCE", "ACIDCTL_LS_OUTPT")
     for name in wrong:
         monkeypatch.setenv(name, "1")
-    found = acidctl("config", "show", "-o", "json")
+    found = acidctl("doctor", "-o", "json")
     assert found.status == 2
-    assert len(found.json()["settings"]) == 2
-    assert all(f"{name} is set" in found.err for name in wrong)
+    configuration = found.json()["configuration"]
+    assert len(configuration["settings"]) == 2
+    said = [problem["what"] for problem in configuration["problems"]]
+    assert all(any(text.startswith(f"{name} is set") for text in said) for name in wrong)
 
 
 def test_completion_is_not_stopped_by_a_variable() -> None:
@@ -204,7 +208,7 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "snapshot", "table-type", "visibility-txn",
-    "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "list-rules", "rebalance",
+    "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash",
 }  # fmt: skip
 MAY_BE_SET = {
@@ -368,7 +372,7 @@ def test_secrets_are_not_shown(acidctl: Acidctl, user: Callable[[str], Path]) ->
         "[profile.p.storage.'s3://b']\nclient_kwargs = {aws_secret_access_key = 'hushhush3'}\n"
     )
     for form in ("table", "json"):
-        found = acidctl("config", "show", "--profile", "p", "-o", form)
+        found = acidctl("doctor", "--profile", "p", "-o", form)
         assert found.status == 0
         assert "hushhush" not in found.out + found.err
         assert all(text in found.out for text in ("***", "hive", "/k.tab", "a=b"))
@@ -389,7 +393,7 @@ def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str]
     path = user(text)
     assert acidctl("ls", ".").status == 0
     path.chmod(mode)
-    for command in (("ls", "."), ("ls", ".", "--config", path), ("config", "show")):
+    for command in (("ls", "."), ("ls", ".", "--config", path), ("doctor",)):
         found = acidctl(*command)
         assert found.status == 7
         assert "is a credential that others can read" in found.err
@@ -417,12 +421,16 @@ def test_credentials_that_a_group_may_read_are_taken(
         assert found == status, shown
 
 
-def test_config_path_says_whether_the_file_is_used(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
-    assert "not there" in acidctl("config", "path").out
+def test_doctor_says_whether_the_file_is_used(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    def used() -> tuple[str, bool, int]:
+        found = acidctl("doctor", "-o", "json").json()["configuration"]
+        return found["file"], found["isUsed"], len(found["problems"])
+
+    assert used()[1:] == (False, 0)
     path = user("")
-    assert f"{path}  used" in acidctl("config", "path").out
+    assert used() == (str(path), True, 0)
     path.chmod(0o602)
-    assert f"{path}  not known: " in acidctl("config", "path").out
+    assert used() == (str(path), False, 1)
 
 
 # --- pure parts ---

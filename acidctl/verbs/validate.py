@@ -1,0 +1,278 @@
+"""Check tables against the rules of the format: what is wrong is in the report of each location."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from acidctl.base.errors import AccessError, AcidctlError, BadDataError, GoneError, RefusedError, UsageProblem
+from acidctl.base.nearest import did_you_mean
+from acidctl.validation.findings import READERS, Depth, Severity
+from acidctl.verbs.engine import TaskOptions
+from acidctl.verbs.options import Kind, Options, group, option
+
+if TYPE_CHECKING:
+    from acidctl.acid.reasons import Reason
+    from acidctl.base.worker_pool import Runner
+    from acidctl.location.snapshot import Snapshot
+    from acidctl.location.table_location import TableLocation
+    from acidctl.orc.types import OrcType
+    from acidctl.storage.port import FileSystem
+    from acidctl.validation.report import CheckOptions, LocationToCheck, Report
+    from acidctl.verbs.events import Events
+    from acidctl.verbs.selection import Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingTasks(TaskOptions):
+    """The engine that reads files: processes of this machine, unless Spark is asked for."""
+
+    engine: str = option(
+        "local",
+        "--engine",
+        choices=("spark", "local"),
+        shown="local",
+        help="Spark, or processes of this machine without Java.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions(Options):
+    """How deep to look, and for which rules."""
+
+    footers: bool = option(False, "--footers", help="Look at the footer of every current data file, too.")
+    deep: bool = option(False, "--deep", help="Read every row, too: order, duplicates, write ids, deletes, statistics.")
+    all_directories: bool = option(False, "-a", "--all", help="Open the files of obsolete directories, too.")
+    readers: tuple[str, ...] = option(
+        (),
+        "--for",
+        kind=Kind.LIST,
+        choices=READERS,
+        help="Also show what this reader would refuse or misread; implies --footers. Repeatable.",
+    )
+    rules: tuple[str, ...] = option(
+        (), "--rule", kind=Kind.LIST, metavar="ID", completes="rules", help="Only this rule, e.g. V26. Repeatable."
+    )
+    ignored: tuple[str, ...] = option(
+        (), "--ignore", kind=Kind.LIST, metavar="ID", completes="rules", help="Not this rule. Repeatable."
+    )
+    schema: str | None = option(
+        None,
+        "--schema",
+        metavar="COLUMNS",
+        help="The table's columns, 'id int, name string': files must be readable as these.",
+    )
+    timeout: float = option(
+        300.0,
+        "--timeout",
+        kind=Kind.DURATION,
+        shown="5m",
+        help="End a process that reads one stripe for longer: its file is a finding.",
+    )
+    tasks: ReadingTasks = group(ReadingTasks)
+
+    @property
+    def depth(self) -> Depth:
+        """How deep the check goes."""
+        return Depth.DEEP if self.deep else Depth.FOOTERS if self.footers or self.readers else Depth.LISTING
+
+    def chosen(self) -> CheckOptions:
+        """Return the options of the check, which begins now.
+
+        Raises:
+            UsageProblem: an option cannot be used, or two contradict each other.
+        """
+        import os
+        import time
+
+        from acidctl.base.worker_pool import Limits
+        from acidctl.validation.report import CheckOptions
+
+        self.tasks.check("--jobs", self.tasks.jobs)
+        if self.timeout < _LEAST_SECONDS:
+            raise UsageProblem("--timeout leaves no time to read a stripe", "", "give some minutes")
+        only, ignored = _rule_ids(self.rules), _rule_ids(self.ignored)
+        _refuse_unseen(only, ignored, self.depth)
+        return CheckOptions(
+            self.depth,
+            self.readers,
+            _columns(self.schema) if self.schema is not None else None,
+            all_directories=self.all_directories,
+            processes=self.tasks.jobs or len(os.sched_getaffinity(0)),
+            limits=Limits(seconds=self.timeout),
+            only=only,
+            ignored=ignored,
+            now=time.time(),
+        )
+
+
+def _columns(text: str) -> OrcType:
+    """Parse the columns of a table, ``id int, name string`` or ``struct<id:int,name:string>``."""
+    from acidctl.orc.hive_types import columns_of
+
+    try:
+        return columns_of(text)
+    except BadDataError:
+        hint = "write it as in CREATE TABLE: 'id int, name string'"
+        raise UsageProblem(f"not a list of columns: {text[:200]!r}", "", hint) from None
+
+
+def _rule_ids(names: Sequence[str]) -> frozenset[str]:
+    from acidctl.validation.checks import RULES
+
+    for name in names:
+        if name.upper() not in RULES:
+            hint = did_you_mean(name, RULES, "`acidctl explain rules` lists them")
+            raise UsageProblem(f"no rule is called {name!r}", "", hint)
+    return frozenset(name.upper() for name in names)
+
+
+def _refuse_unseen(only: frozenset[str], ignored: frozenset[str], depth: Depth) -> None:
+    """Refuse rules that a check of this depth cannot find broken."""
+    from acidctl.validation.checks import RULES
+
+    if both := sorted(only & ignored):
+        raise UsageProblem(f"--rule {both[0]} and --ignore {both[0]} leave nothing to look for", "", "leave one out")
+    for rule in sorted(only):
+        needed = RULES[rule].depth
+        if needed.rank > depth.rank:
+            raise UsageProblem(f"a check of the {depth} cannot find {rule}", "", f"give --{needed.value}")
+
+
+def validate(selection: Selection, options: ValidateOptions, events: Events) -> Iterator[Report]:
+    """Yield the report of every location, in their order; problems of a location or a file are in its report.
+
+    Raises:
+        UsageProblem: an option cannot be used.
+        RefusedError: the lists are not for the only location that was named.
+    """
+    from acidctl.validation.run import check_locations
+
+    check = options.chosen()
+    notes: dict[str, None] = {}
+    with _runner(options, check, selection, events) as runner, events.progress("checking parts", 0) as bar:
+        yield from check_locations(_targets(selection, events, notes), check, bar.reach, runner)
+    events.looked_through()
+    for text in notes:
+        events.note(text)
+
+
+@contextmanager
+def _runner(
+    options: ValidateOptions, check: CheckOptions, selection: Selection, events: Events
+) -> Iterator[Runner | None]:
+    """Yield what reads the files; None for processes of this machine. Spark starts with the first file."""
+    if options.tasks.is_local:
+        yield None
+        return
+    import socket
+
+    from acidctl.spark.driver.session import start_session
+    from acidctl.spark.jobs import SparkRunner
+
+    places = selection.places
+    shown = places[0].rstrip("/").rpartition("/")[2] if len(places) == 1 else f"{len(places)}-locations"
+    name = f"{socket.gethostname()}-validator-{shown}"
+    with ExitStack() as stack:
+        yield SparkRunner(
+            lambda stores: stack.enter_context(start_session(options.tasks.spark(name, stores))),
+            check.limits,
+            events.note,
+        )
+
+
+def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> Iterator[LocationToCheck]:
+    """Yield every location, and every folder of tables that holds files of its own.
+
+    Args:
+        notes: gets what users should know of the snapshots.
+    """
+    from acidctl.location.find import find
+    from acidctl.validation.report import LocationToCheck
+    from acidctl.verbs.selection import observer_of
+    from acidctl.wording import text_of
+
+    folders: list[LocationToCheck] = []
+
+    def folder(fs: FileSystem, path: str, table: str) -> None:
+        folders.append(LocationToCheck(fs, path, holds=table))
+
+    observer = replace(observer_of(events), container=folder)
+    for found in find(selection.places, selection.storage, selection.resolver, observer):
+        yield from folders
+        folders.clear()
+        try:
+            target, note = _target(found)
+        except GoneError as error:
+            events.failed(found.shown, error)
+        except RefusedError as error:
+            if found.is_given and len(selection.places) == 1:
+                raise
+            events.failed("", error)
+        else:
+            notes |= {text_of(note): None} if note else {}
+            yield target
+    yield from folders
+
+
+def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
+    """Return a location with its listing and the lists that count there, and what users should know of these."""
+    from acidctl.location.snapshot import list_location
+    from acidctl.validation.report import LocationToCheck
+
+    at = found.location
+    closed: dict[str, AcidctlError] = {}
+    try:
+        with found.unless_dropped():
+            if found.listed is None or isinstance(found.listed, AccessError):
+                listing = list_location(found.fs, at.path, found.top, closed.__setitem__)
+                found = replace(found, listed=listing)
+            lists = found.resolve()
+            ahead = found.ids_above_metastore()
+    except (GoneError, RefusedError):
+        raise
+    except AcidctlError as error:
+        # Whatever is damaged there is to be found; without lists, or a listing, nothing can be said.
+        problem = None if isinstance(error, BadDataError) else error
+        return LocationToCheck(
+            found.fs, at.path, partition=at.partition, is_named=found.is_given, problem=problem
+        ), None
+    target = LocationToCheck(
+        found.fs,
+        at.path,
+        lists.write_ids,
+        lists.txns,
+        at.partition,
+        found.look,
+        closed,
+        ahead=ahead,
+        source=lists.source,
+        is_named=found.is_given,
+    )
+    return target, lists.note
+
+
+def errors_in(snapshots: Sequence[Snapshot], jobs: int | None, events: Events) -> Iterator[str]:
+    """Yield for each snapshot what a deep check has against merging its rows; empty if there is nothing.
+
+    Args:
+        jobs: processes that read; None for one per core.
+    """
+    from acidctl.validation.report import LocationToCheck
+    from acidctl.validation.run import check_locations
+
+    check = ValidateOptions(deep=True, tasks=ReadingTasks(jobs=jobs)).chosen()
+    with events.progress("checking parts", 0, coming=len(snapshots)) as bar:
+        for report in check_locations(map(LocationToCheck.of, snapshots), check, bar.reach):
+            errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
+            found = [f"{finding.rule} {finding.path}: {finding.message}" for finding in errors]
+            found += [f"{item.path} could not be checked: {item.error.what}" for item in report.unchecked]
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            yield "; ".join(found[:_SHOWN]) + more
+
+
+_LEAST_SECONDS = 0.1
+_SHOWN = 3
+"""Errors in the reason why a location is not compacted."""
