@@ -17,7 +17,7 @@ _LAZY = {
     "Location": "acidctl.api",
     "Table": "acidctl.rows.scan.table",
     "PartitionLocation": "acidctl.rows.scan.table",
-    "TableScan": "acidctl.rows.scan.table",
+    "TableScan": "acidctl.rows.scan.table_scan",
     "find": "acidctl.locations",
     "open_table": "acidctl.rows.scan.table",
 }

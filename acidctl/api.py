@@ -27,7 +27,7 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.proof.values import RowDigest, row_digest
 from acidctl.compaction.request import Mode, NoWork, Planned, PlanRefused
 from acidctl.compaction.run import Compacted, Engine
-from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
+from acidctl.erasure.report import TableErasure
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import find, found_again
@@ -36,13 +36,13 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
+from acidctl.overview.location_state import state_table
 from acidctl.repair.backup import InBackup, RepairRun
 from acidctl.repair.plan import RepairPlan
-from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
-from acidctl.rows.past.diff import Difference, table_difference
+from acidctl.rows.past.blame import Blame, RowId
+from acidctl.rows.past.diff import Difference
 from acidctl.rows.past.history import History, read_history
-from acidctl.rows.scan.location_state import LocationState
-from acidctl.rows.scan.table import Table, table_at
+from acidctl.rows.scan.table import Table
 from acidctl.validation.findings import Depth
 from acidctl.validation.report import Report
 from acidctl.verbs.clean import clean
@@ -51,14 +51,19 @@ from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
 from acidctl.verbs.kept_runs import KeptRun, kept_runs
 from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
-from acidctl.verbs.options import LockOptions
 from acidctl.verbs.purge import purge
+from acidctl.verbs.reading.blame import BlameOptions, blame
+from acidctl.verbs.reading.cat import table_of
+from acidctl.verbs.reading.diff import DiffOptions, diff
+from acidctl.verbs.reading.erasure import ErasureOptions, erasure
 from acidctl.verbs.repair import RepairOptions, repair
 from acidctl.verbs.restore import restore
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.validate import ValidateOptions, validate
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.tables import HiveTable
 
@@ -162,9 +167,12 @@ class Location:
         """Return whether it is known to be of a transactional table, and of which type."""
         return self._found.reload().evidence()
 
-    def state(self) -> LocationState:
-        """Return the state of every directory, and why; Arrow takes it as a table."""
-        return LocationState(self.snapshot())
+    def state(self) -> pa.Table:
+        """Return a row for every directory and file at its top level, with its state and the reason.
+
+        The columns are those of :data:`acidctl.overview.location_state.SCHEMA`.
+        """
+        return state_table(self.snapshot())
 
     def why(self) -> tuple[VerdictProof, ...]:
         """Return the proof of every verdict, and what must happen before cleaning may take an entry.
@@ -175,10 +183,7 @@ class Location:
 
     def rows(self) -> Table:
         """Return the rows that a reader sees; see :func:`acidctl.open_table`."""
-        found = self._now()
-        if found.hive:
-            return Table(self.path, [found], found.resolver)
-        return table_at(self.path, self._storage, found.resolver)
+        return table_of(self._found_now())
 
     def history(self) -> History:
         """Return what every write id did, as far as the files still show it."""
@@ -194,17 +199,21 @@ class Location:
         Args:
             row: ``writeid:bucketid:rowid``, or ROW__ID as JSON.
         """
-        return blame(self.snapshot(), parse_row_id(row) if isinstance(row, str) else row)
+        return blame(self._found_now(), BlameOptions(row=str(row))).blame
 
     def diff(
-        self, start: int, end: int | None = None, columns: Sequence[str] | None = None, *, row_id: bool = False
+        self, start: int, end: int | None = None, columns: Sequence[str] | None = None, **options: Any
     ) -> Difference:
         """Return the rows that disappeared and appeared between two write ids; without `end` until now.
+
+        Args:
+            options: further ones of :class:`acidctl.verbs.reading.diff.DiffOptions`.
 
         Raises:
             HistoryError: a compaction has destroyed one of the two.
         """
-        return table_difference(self.rows(), start, end, columns, row_id=row_id)
+        names = None if columns is None else tuple(columns)
+        return diff(self._found_now(), DiffOptions(start=start, end=end, columns=names, **options))
 
     def advise(self) -> Advice:
         """Return what reading it costs, and what a compaction would save."""
@@ -222,21 +231,18 @@ class Location:
         assert isinstance(report, Report)
         return report
 
-    def erasure(self, condition: str, *, prove: bool = False, hdfs_trash: bool = True) -> TableErasure:
+    def erasure(self, condition: str, **options: Any) -> TableErasure:
         """Return which files still hold rows that meet a condition, deleted ones included, and what removes them.
 
         Args:
             condition: in SQL, as for :meth:`acidctl.rows.scan.table.Table.scan`.
-            prove: read all bytes of all files for their checksums, and list it once more at the end.
-            hdfs_trash: look into the trashes of HDFS, too.
+            options: further ones of :class:`acidctl.verbs.reading.erasure.ErasureOptions`.
 
         Raises:
             UsageProblem: it is no condition.
         """
-        root = "" if self.partition else self._found.location.path
-        wanted = SearchedTable(self.table, (now := self._now(),), root, hdfs_trash)
-        (found,) = search_tables([wanted], now.resolver, condition, prove=prove)
-        return found
+        (table,) = erasure(self._found_now(), ErasureOptions(where=condition, **options), _Strict())
+        return table
 
     def row_digest(self) -> RowDigest:
         """Return a checksum of its rows, with ROW__IDs and without, that no order of rows or files changes."""
@@ -298,55 +304,34 @@ class Location:
             where = replace(where, table_type=member(TableType, table_type, "type of table"))
         return self._only(compact(where, options, events, engine or LocalEngine(1)), events)
 
-    # -- cleaning ----------------------------------------------------------------------------------------------
+    # -- cleaning and repairs ------------------------------------------------------------------------------------
 
-    def plan_clean(self, older_than: Duration = DAY, *, leftovers: bool = False) -> PlannedCleaning | RefusedCleaning:
+    def plan_clean(self, older_than: Duration = DAY, **options: Any) -> PlannedCleaning | RefusedCleaning:
         """Return what a cleaning would remove, keep back and leave for later, or why it is refused; nothing is changed.
 
         Args:
             older_than: seconds, ``"24h"`` or a timedelta; anything superseded or written more recently stays.
-            leftovers: abandoned staging as well.
+            options: further ones of :class:`CleanOptions`.
 
         Raises:
             RefusedError: it is not known to be transactional.
         """
-        options = CleanOptions(older_than=as_seconds(older_than, "older_than"), leftovers=leftovers, dry_run=True)
-        events = _Strict()
-        outcome = self._only(clean(self._selection(), options, events), events)
+        chosen, events = CleanOptions(**{**options, "older_than": older_than, "dry_run": True}), _Strict()
+        outcome = self._only(clean(self._selection(), chosen, events), events)
         assert isinstance(outcome, PlannedCleaning | RefusedCleaning)
         return outcome
 
-    def clean(
-        self,
-        older_than: Duration = DAY,
-        *,
-        leftovers: bool = False,
-        trash: str = "location",
-        no_trash: bool = False,
-        unsafe_retention: bool = False,
-        locks: LockOptions | None = None,
-    ) -> Cleaned:
+    def clean(self, older_than: Duration = DAY, **options: Any) -> Cleaned:
         """Remove what is obsolete or aborted, as ``acidctl clean`` does it.
 
         Args:
-            older_than, leftovers: as for :meth:`plan_clean`.
-            trash: where it goes: location (its own trash) or hdfs (the user's).
-            no_trash: delete it for good.
-            unsafe_retention: allow less than an hour: nothing reads the table.
+            older_than, options: as for :meth:`plan_clean`.
 
         Raises:
             AcidctlError: it was refused or failed; the hint says what was removed before.
         """
-        options = CleanOptions(
-            older_than=as_seconds(older_than, "older_than"),
-            leftovers=leftovers,
-            trash=trash,
-            no_trash=no_trash,
-            unsafe_retention=unsafe_retention,
-            locks=locks or LockOptions(),
-        )
-        events = _Strict()
-        *_, last = _done(clean(self._selection(), options, events), events)
+        chosen, events = CleanOptions(**{**options, "older_than": older_than}), _Strict()
+        *_, last = _done(clean(self._selection(), chosen, events), events)
         if isinstance(last, Cleaned):
             return last
         assert isinstance(last, PlannedCleaning)
@@ -356,44 +341,66 @@ class Location:
         """Return the cleanings and repairs that are kept, oldest first; the state of each shows if it can be undone."""
         return kept_runs(self._found)
 
-    def restore(self, run_id: str | None = None, *, locks: LockOptions | None = None) -> Restored | InBackup:
+    def restore(self, run_id: str | None = None, **options: Any) -> Restored | InBackup:
         """Undo a cleaning or a repair.
 
         Args:
             run_id: the id of the run, or how it begins; by default the newest.
+            options: further ones of :class:`RestoreOptions`.
 
         Raises:
             NotFoundError: there is none.
             AcidctlError: it cannot be restored, and nothing was moved.
         """
-        options = RestoreOptions(run_id=run_id, locks=locks or LockOptions())
         events = _Strict()
-        *_, last = _done(restore(self._path_alone(), options, events), events)
+        *_, last = _done(restore(self._path_alone(), RestoreOptions(run_id=run_id, **options), events), events)
         assert isinstance(last, Restored | InBackup)
         return last
 
-    def purge(
-        self, run_id: str | None = None, *, older_than: Duration | None = None, locks: LockOptions | None = None
-    ) -> list[InTrash | InBackup]:
+    def purge(self, run_id: str | None = None, **options: Any) -> list[InTrash | InBackup]:
         """Delete the trash of cleanings and the backups of repairs for good; runs that cannot be used stay.
 
         Args:
             run_id: the id of the only run to delete, or how it begins.
-            older_than: only runs that began at least this long ago.
+            options: further ones of :class:`PurgeOptions`.
 
         Raises:
             NotFoundError: the location keeps no run with this id.
         """
-        age = None if older_than is None else as_seconds(older_than, "older_than")
-        options = PurgeOptions(run_id=run_id, older_than=age, locks=locks or LockOptions())
         events = _Strict()
-        done = _done(purge(self._path_alone(), options, events), events)
-        return [one for one in done if isinstance(one, InTrash | InBackup) and one.result is Result.PURGED]
+        done = _done(purge(self._path_alone(), PurgeOptions(run_id=run_id, **options), events), events)
+        return [run for run in done if isinstance(run, InTrash | InBackup) and run.result is Result.PURGED]
+
+    def plan_repair(self, *kinds: str, path: str = "", **options: Any) -> RepairPlan:
+        """Return what a repair would mend, and what it would refuse to mend; nothing is changed.
+
+        Args:
+            kinds: empty-result, nested, flush-length, key-index or version-file; all by default.
+            path: relative to the location, to examine only this directory or file.
+            options: further ones of :class:`RepairOptions`.
+        """
+        outcome = self._repaired(RepairOptions(**{**options, "only": kinds, "dry_run": True}), path)
+        assert isinstance(outcome, RepairPlan)
+        return outcome
+
+    def repair(self, *kinds: str, path: str = "", **options: Any) -> RepairRun | None:
+        """Mend what is wrong, with a backup; None if there is nothing to mend. :meth:`restore` takes it back.
+
+        Args:
+            kinds, path, options: as for :meth:`plan_repair`.
+
+        Raises:
+            RefusedError: a directory would be missing for a moment.
+            AcidctlError: it failed; what was begun is finished by the next repair.
+        """
+        outcome = self._repaired(RepairOptions(only=kinds, **options), path)
+        return outcome.run if isinstance(outcome, RepairPlan) else None
+
+    # -- selections of it ----------------------------------------------------------------------------------------
 
     def _only(self, outcomes: Iterator[Outcome], events: Events) -> Outcome:
-        """Return the one outcome of a verb that only plans, or compacts; raises why there is none."""
-        done = list(outcomes)
-        if done:
+        """Return the last outcome of a verb that only plans, or compacts; raises why there is none."""
+        if done := list(outcomes):
             return done[-1]
         for _, error in events.errors:
             raise error
@@ -403,45 +410,14 @@ class Location:
         """Return the location by its name, or its path, for a verb that begins now."""
         return Selection((self.hive_name or self.path,), self._storage, self._found.resolver.refreshed())
 
+    def _found_now(self) -> Selection:
+        """Return the location as it is now, for a verb that reads."""
+        found = self._now()
+        return Selection((self.hive_name or self.path,), self._storage, found.resolver, known=(found,))
+
     def _path_alone(self) -> Selection:
         """Return the location for a verb that takes no snapshot."""
         return Selection((self.path,), self._storage)
-
-    # -- repairs -----------------------------------------------------------------------------------------------
-
-    def plan_repair(self, *kinds: str, path: str = "", force: bool = False) -> RepairPlan:
-        """Return what a repair would mend, and what it would refuse to mend; nothing is changed.
-
-        Args:
-            kinds: empty-result, nested, flush-length, key-index or version-file; all by default.
-            path: relative to the location, to examine only this directory or file.
-            force: treat what was written within the last hour as finished.
-        """
-        outcome = self._repaired(RepairOptions(only=kinds, force=force, dry_run=True), path)
-        assert isinstance(outcome, RepairPlan)
-        return outcome
-
-    def repair(
-        self,
-        *kinds: str,
-        path: str = "",
-        force: bool = False,
-        offline: bool = False,
-        locks: LockOptions | None = None,
-    ) -> RepairRun | None:
-        """Mend what is wrong, with a backup; None if there is nothing to mend. :meth:`restore` takes it back.
-
-        Args:
-            kinds, path, force: as for :meth:`plan_repair`.
-            offline: nothing reads the table: a directory may be missing for a moment.
-
-        Raises:
-            RefusedError: a directory would be missing for a moment.
-            AcidctlError: it failed; what was begun is finished by the next repair.
-        """
-        options = RepairOptions(only=kinds, force=force, offline=offline, locks=locks or LockOptions())
-        outcome = self._repaired(options, path)
-        return outcome.run if isinstance(outcome, RepairPlan) else None
 
     def _repaired(self, options: RepairOptions, path: str) -> Outcome:
         events = _Strict()

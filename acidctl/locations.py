@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -104,26 +104,24 @@ class Locations(ArrowRows):
         Raises:
             RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.
         """
-        events = Events()
-        yield from compact(self._now(), compact_options(options), events, engine or LocalEngine(1))
-        yield from _failures(events)
+        chosen = compact_options(options)
+        return self._done(lambda where, _, events: compact(where, chosen, events, engine or LocalEngine(1)), chosen)
 
     def clean(self, options: CleanOptions | None = None) -> Iterator[Outcome]:
         """Remove what is obsolete or aborted; the plans come first, then what was removed."""
-        events = Events()
-        yield from clean(self._now(), options or CleanOptions(), events)
-        yield from _failures(events)
+        return self._done(clean, options or CleanOptions())
 
     def restore(self, options: RestoreOptions | None = None) -> Iterator[Outcome]:
         """Bring back what a cleaning moved to the trash; raises NotFoundError if there is nothing."""
-        events = Events()
-        yield from restore(self._now(), options or RestoreOptions(), events)
-        yield from _failures(events)
+        return self._done(restore, options or RestoreOptions())
 
     def purge(self, options: PurgeOptions | None = None) -> Iterator[Outcome]:
         """Delete what cleanings moved to the trash; raises NotFoundError for a run that no trash holds."""
+        return self._done(purge, options or PurgeOptions())
+
+    def _done(self, verb: Callable[..., Iterator[Outcome]], options: Any) -> Iterator[Outcome]:
         events = Events()
-        yield from purge(self._now(), options or PurgeOptions(), events)
+        yield from verb(self._now(), options, events)
         yield from _failures(events)
 
     def validate(self, options: ValidateOptions | str = "listing") -> Iterator[Outcome]:

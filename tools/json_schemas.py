@@ -247,7 +247,8 @@ SHAPES: dict[str, Shape] = {
                 ],
                 "files": [
                     {
-                        "path": "str", "size": "int", "modified": "time?", "sha256": "str?", "events": "int",
+                        "directory": "str", "path": "str", "size": "int", "modified": "time?", "sha256": "str?",
+                        "events": "int",
                         "stripes": "int", "stripesRead": "int", "notKnown": "str?",
                     }
                 ],

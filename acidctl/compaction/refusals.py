@@ -21,8 +21,8 @@ from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.read.wide_timestamps import SWITCH
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import is_numbered
+from acidctl.rows.foreign.foreign_reader import text_extension
 from acidctl.rows.foreign.format import Format
-from acidctl.rows.foreign.parquet_and_text import text_extension
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.lost_rows import find_lost_rows
 from acidctl.storage.ranged import MOST_LENGTHS, read_small

@@ -39,7 +39,11 @@ def files_beside(fs: FileSystem, root: str, locations: Collection[str], on_close
     Args:
         locations: all locations of the table, absolute; the directory itself may be one.
     """
-    above = {folder for path in locations for folder in _above(path, root)}
+    above: set[str] = set()  # the directories between a location and that of its table
+    for path in map(parent_of, locations):
+        while path.startswith(f"{root.rstrip('/')}/"):
+            above.add(path)
+            path = parent_of(path)  # noqa: PLW2901 - it climbs
     waiting = [root]
     while waiting:
         folder = waiting.pop()
@@ -59,14 +63,6 @@ def files_beside(fs: FileSystem, root: str, locations: Collection[str], on_close
             else:
                 kind = HolderKind.STAGING if is_hidden(entry.path) else HolderKind.OTHER
                 yield from _below(fs, path, root, kind, on_closed)
-
-
-def _above(path: str, root: str) -> Iterator[str]:
-    """Yield the directories between a location and the directory of its table."""
-    path = parent_of(path)
-    while path.startswith(f"{root.rstrip('/')}/"):
-        yield path
-        path = parent_of(path)
 
 
 def _below(fs: FileSystem, path: str, root: str, kind: HolderKind, on_closed: OnClosed) -> Iterator[StrayFile]:

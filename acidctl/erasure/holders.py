@@ -114,7 +114,9 @@ def _start_of_small_file(path: str, size: int, paths: set[str]) -> bytes | None:
         return b"\0\0" if path.removesuffix(FLUSH_LENGTH_SUFFIX) in paths else None
     if name == ORC_ACID_VERSION and size <= _MOST_OF_A_VERSION:  # Hive 2 puts one into the location, too
         return b""
-    is_json = name in _NOTES and _is_own(folder)
+    parts = folder.split("/")
+    is_own = parts[0] in (TRASH, BACKUP) and len(parts) <= 2
+    is_json = name in _NOTES and (is_own or (parts[0].startswith((LOCK, "_tmp_")) and len(parts) == 1))
     if not slash:
         is_json = is_log(path) or path == LOCK
     elif name == METADATA_ACID:
@@ -130,14 +132,6 @@ def _begins_with(fs: FileSystem, path: str, size: int, start: bytes) -> bool:
         return ByteSource(fs, path, None, size).read(0, min(size, _LOOKED_AT)).lstrip().startswith(start)
     except AcidctlError:
         return False
-
-
-def _is_own(folder: str) -> bool:
-    """Return whether acidctl writes its own files into a directory."""
-    parts = folder.split("/")
-    return (parts[0] in (TRASH, BACKUP) and len(parts) <= 2) or (
-        parts[0].startswith((LOCK, "_tmp_")) and len(parts) == 1
-    )
 
 
 def _holder(path: str, verdicts: Mapping[str, Verdict]) -> Holder:

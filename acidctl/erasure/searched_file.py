@@ -9,12 +9,12 @@ from typing import Any
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.base.errors import AcidctlError, BadDataError
-from acidctl.erasure.event_search import EventSearch, Matched
 from acidctl.erasure.holders import Holder, PhysicalFile
 from acidctl.location.metastore_schema import Declared
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import MAGIC
 from acidctl.rows.foreign.format import Format, read_any_tail
+from acidctl.rows.past.event_search import EventSearch, Matched
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.row_numbers import Synthetic
 from acidctl.storage.port import FileSystem
@@ -83,16 +83,16 @@ def open_file(fs: FileSystem, file: PhysicalFile, declared: Declared | None) -> 
         return OpenedFile(file, source, _unaccounted(source))
     except AcidctlError as error:
         if not file.side:
-            return OpenedFile(file, None, _text_of(error))
+            return OpenedFile(file, None, str(error))
         whole = error
     try:
         length = parse_flush_length(read_small(fs, file.side, MOST_LENGTHS), fs.display(file.side)) or 0
         if not 0 < length <= file.entry.size:
-            return OpenedFile(file, None, _text_of(whole))
+            return OpenedFile(file, None, str(whole))
         rest = "" if length == file.entry.size else f"what a writer put behind byte {length} cannot be read"
         return OpenedFile(file, _opened(fs, file, declared, length), rest)
     except AcidctlError as error:
-        return OpenedFile(file, None, _text_of(error))
+        return OpenedFile(file, None, str(error))
 
 
 def _opened(fs: FileSystem, file: PhysicalFile, declared: Declared | None, length: int | None) -> EventFile:
@@ -121,10 +121,6 @@ def _unaccounted(source: EventFile) -> str:
     return "its footer does not describe all bytes before it, which may be another file"
 
 
-def _text_of(error: AcidctlError) -> str:
-    return f"{error.what}: {error.why}" if error.why else error.what
-
-
 def search_file(fs: FileSystem, opened: OpenedFile, search: EventSearch, *, checksum: bool) -> SearchedFile:
     """Search a file for the rows; problems with it are never raised."""
     file, source, problem = opened.file, opened.source, opened.problem
@@ -137,7 +133,7 @@ def search_file(fs: FileSystem, opened: OpenedFile, search: EventSearch, *, chec
                 problem = f"it has no column {lacks}, which decides on {matched.undecided} of its events"
         digest = _sha256(fs, file) if checksum else ""
     except AcidctlError as error:
-        problem = _text_of(error)
+        problem = str(error)
     entry = file.entry
     return SearchedFile(
         file.holder, fs.display(file.path), file.path, entry.size, entry.modified, matched, problem, digest

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from acidctl.location.change.lock import Locking
 
 _OPTION = "acidctl.option"
+REQUIRED: Any = MISSING
+"""As the default of an option: it must be given."""
 
 
 class Kind(StrEnum):
@@ -32,6 +34,10 @@ class Kind(StrEnum):
     PAIRS = "pairs"
     LIST = "list"
     """Several texts: the option is repeated."""
+    NAMES = "names"
+    """Several names, separated by commas."""
+    ARGUMENT = "argument"
+    """A text without a flag before it."""
     FILE = "file"
     NEW_FILE = "new-file"
     DIRECTORY = "directory"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from acidctl.location.find import changeable, find, once, refuse_unusable, with_tables
@@ -41,14 +41,6 @@ class Selection:
         """Return the places as they were typed."""
         return " ".join(self.places)
 
-    def readable(self, events: Events) -> Iterator[TableLocation]:
-        """Yield the locations, each once, for verbs that change nothing.
-
-        Raises:
-            AcidctlError: the only named place cannot be used; of several, the error goes to `events`.
-        """
-        yield from once(find(self.places, self.storage, self.resolver, observer_of(events)))
-
     def changeable(
         self, events: Events, on_record: Callable[[str], int | None] = lambda _: None
     ) -> Iterator[TableLocation]:
@@ -70,6 +62,24 @@ class Selection:
         places = once(find(self.places, self.storage, self.resolver, observer_of(events), surroundings=around))
         yield from changeable(places, self.table_type, events.skipped)
         events.looked = events.looked_through(on_record)
+
+    def readable(
+        self, events: Events | None = None, *, hidden: bool = False, looks: bool = True
+    ) -> Iterator[TableLocation]:
+        """Yield the locations, each once, for verbs that change nothing.
+
+        Args:
+            events: receives the errors of directories that cannot be listed, and counts; None raises the errors.
+            hidden, looks: see :class:`acidctl.location.walk.Observer` and :func:`acidctl.location.find.find`.
+
+        Raises:
+            AcidctlError: the only named place cannot be used; of several, the error goes to `events`.
+        """
+        if self.known is not None:
+            yield from self.known
+            return
+        observer = replace(observer_of(events), hidden=hidden) if events else None
+        yield from once(find(self.places, self.storage, self.resolver, observer, looks=looks))
 
     def trashes(self, events: Events, *, changes: bool, with_given: bool = False) -> Iterator[TableLocation]:
         """Yield every directory that may have a trash: locations, and the directories of tables with partitions.

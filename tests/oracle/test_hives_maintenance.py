@@ -29,7 +29,7 @@ REMOVABLE = {"obsolete", "aborted"}
 
 
 def states(location: Location) -> dict[str, str]:
-    return {child.verdict.name: child.verdict.state.value for child in location.state().children}
+    return {verdict.name: verdict.state.value for verdict in location.snapshot().state.verdicts}
 
 
 def compact_in(history: History, kind: CompactionKind) -> None:

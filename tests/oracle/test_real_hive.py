@@ -131,7 +131,7 @@ def test_insert_only_text_is_put_together_as_hive_reads_it(real_hive: HiveServer
 
     def compacted() -> list[str]:
         assert isinstance(location.compact("major"), Compacted)
-        verdicts = [child.verdict for child in location.state().children]
+        verdicts = location.snapshot().state.verdicts
         directories = [one.name for one in verdicts if one.state is State.CURRENT]
         return [name.partition("_v")[0] for name in directories]
 

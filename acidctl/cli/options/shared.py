@@ -19,7 +19,6 @@ from acidctl.base.errors import AcidctlError, NotLookedAtError
 from acidctl.base.guardian import NOTES
 from acidctl.cli.command_table import examples as examples  # noqa: PLC0414 - for groups, with the options
 from acidctl.cli.options.help_pages import PagedCommand
-from acidctl.cli.options.local_completion import complete_columns
 from acidctl.cli.options.metastore import (
     exclude_option,
     metastore_options,
@@ -381,17 +380,6 @@ def _table_type(table_type: str | None) -> TableType | None:
     return TableType(table_type) if table_type else None
 
 
-columns_option = passed_as(
-    "columns",
-    comma_separated,
-    click.option(
-        "--columns",
-        metavar="NAMES",
-        shell_complete=complete_columns,
-        help="Only these columns, separated by commas, in this order.",
-    ),
-)
-"""``--columns a,b``: passed on as the keyword `columns`, a list or None."""
 limit_option = click.option("--limit", type=COUNT_OR_NONE, help="Stop after N rows.")
 table_type_option = passed_as(
     "table_type",

@@ -11,7 +11,7 @@ import click
 
 from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_columns, complete_rules, complete_runs
+from acidctl.cli.options.local_completion import complete_columns, complete_partitions, complete_rules, complete_runs
 from acidctl.cli.options.param_types import (
     COUNT,
     DIRECTORY,
@@ -23,7 +23,7 @@ from acidctl.cli.options.param_types import (
     NumberType,
 )
 from acidctl.cli.options.set_option import key_and_value
-from acidctl.verbs.options import Kind, Option, declared, made
+from acidctl.verbs.options import REQUIRED, Kind, Option, declared, made
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -43,7 +43,12 @@ _TYPES: dict[Kind, Any] = {
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,
 }
-_COMPLETES = {"runs": complete_runs, "columns": complete_columns, "rules": complete_rules}
+_COMPLETES = {
+    "runs": complete_runs,
+    "columns": complete_columns,
+    "partitions": complete_partitions,
+    "rules": complete_rules,
+}
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,8 @@ def options_of(kind: type[Any], *, asks: bool = False) -> list[Decorator]:
 
 
 def _option(field: Field[Any], face: Option) -> Decorator:
+    if face.kind is Kind.ARGUMENT:
+        return click.argument(field.name, metavar=face.metavar)
     more: dict[str, Any] = {"type": click.Choice(face.choices) if face.choices else _TYPES.get(face.kind)}
     if face.kind is Kind.FLAG and not any("/" in flag for flag in face.flags):
         more = {"is_flag": True}
@@ -144,16 +151,27 @@ def _option(field: Field[Any], face: Option) -> Decorator:
         more = {"multiple": True, "callback": _pairs}
     elif face.kind is Kind.LIST:
         more |= {"multiple": True}
+    elif face.kind is Kind.NAMES:
+        more |= {"callback": _names}
     if face.metavar and face.kind is not Kind.NUMBER:
         more["metavar"] = face.metavar
     if face.completes:
         more["shell_complete"] = _COMPLETES[face.completes]
-    if face.kind not in (Kind.PAIRS, Kind.LIST):
+    if field.default is REQUIRED:
+        more["required"] = True
+    elif face.kind not in (Kind.PAIRS, Kind.LIST):
         more["default"] = field.default if face.shown is None else face.shown
     make = shared.typed_option if face.typed else click.option
     # Without a default of its own, an option shows the one that a file sets.
     shows = face.shown is not None or (field.default is None and face.kind is not Kind.FLAG)
     return make(*face.flags, field.name, show_default=shows, help=face.help, **more)
+
+
+def _names(_: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+    names = None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+    if names == ():
+        raise click.BadParameter("no column is named", param_hint=param.opts[0])
+    return names
 
 
 def _pairs(_: click.Context, param: click.Parameter, items: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -56,6 +56,9 @@ class RunReporter(Events):
         """Return whether nothing failed so far."""
         return not self.status
 
+    def note(self, text: str) -> None:
+        note(text)
+
     @contextmanager
     def progress(
         self,

@@ -2,82 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_partitions
-from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
-from acidctl.cli.options.shared import EXPORT_FORMS, is_default, refuse_unused
+from acidctl.cli.options.shared import EXPORT_FORMS, refuse_unused
 from acidctl.cli.output.console import note, out_stream, put_json, put_line, warn, warn_of
 from acidctl.cli.output.progress import progress
-from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.cli.rows.row_command import Reading, one_place, out_option, row_command
+from acidctl.verbs.reading.cat import CatOptions, cat
 from acidctl.wording import human_count, text_of
 
 if TYPE_CHECKING:
     from acidctl.rows.read.visibility import Loss
-    from acidctl.rows.scan.table import TableScan
 
 
-@shared.command(
+@row_command(
     "cat",
+    CatOptions,
     "acidctl cat orders --limit 10",
     "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
     "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
     "acidctl cat orders --at 11 --count",
     "acidctl cat orders --checksum > before.json",
-    "acidctl cat -x --limit 1 orders",
     "acidctl cat --snapshot 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
+    place=one_place("LOCATION|TABLE"),
+    forms=EXPORT_FORMS,
+    extras=(
+        click.option("--count", is_flag=True, help="Print only the number of rows."),
+        click.option(
+            "--checksum",
+            is_flag=True,
+            help="Print only a checksum of the rows, which does not depend on their order or files.",
+        ),
+        shared.limit_option,
+        out_option,
+        click.option("--skip-bad-files", is_flag=True, help="Skip what cannot be read; report it and fail at the end."),
+    ),
+    isolates="skip_bad_files",
 )
-@click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
-@click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
-@shared.columns_option
-@click.option("--where", metavar="CONDITION", help="Only rows that meet a condition in SQL.")
-@click.option(
-    "--partition",
-    "partitions",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=complete_partitions,
-    help="Only partitions of this value. Repeatable.",
-)
-@click.option("--at", type=WRITE_ID, help="The rows when this write id was the newest.")
-@click.option("--deleted", is_flag=True, help="Print the rows that deletes and updates removed instead.")
-@click.option("--count", is_flag=True, help="Print only the number of rows.")
-@click.option(
-    "--checksum", is_flag=True, help="Print only a checksum of the rows, which does not depend on their order or files."
-)
-@shared.limit_option
-@click.option(
-    "-x/-X",
-    "--record/--no-record",
-    "record",
-    default=None,
-    help="With -o table: a line for every value (default: if rows are wider than the terminal).",
-)
-@shared.reading_options(*shared.EXPORT_FORMS, default="jsonl", more=("read_lock",))
-@click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
-@click.option("--skip-bad-files", is_flag=True, help="Skip what cannot be read; report it and fail at the end.")
-@shared.runs(pages=True, isolates="skip_bad_files")
 def command(
+    call: Reading[CatOptions],
     *,
-    location: str,
-    row_id: bool,
-    columns: list[str] | None,
-    where: str | None,
-    partitions: tuple[str, ...],
-    at: int | None,
-    deleted: bool,
     count: bool,
     checksum: bool,
     limit: int | None,
-    record: bool | None,
-    resolver: SnapshotResolver,
-    storage: dict[str, str],
-    output: str,
     out: str | None,
     skip_bad_files: bool,
 ) -> None:
@@ -90,76 +61,40 @@ def command(
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
     from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows  # noqa: PLC0415 - --help does without
-    from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - --help does without
 
-    if count and (out is not None or columns is not None or row_id):
+    options = call.options
+    if count and (out is not None or options.columns is not None or options.row_id):
         raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
     if count:
         refuse_unused("--count", "output")
     if checksum:
-        refuse_unused("--checksum", "output", "count", "row_id", "limit", "record", "out", "skip_bad_files")
-    if record and not count and out is None and is_default("output"):
-        output = "table"
-    output = form_of(output, out, EXPORT_FORMS)
-    if count or output != "table":
-        refuse_unused("--count" if count else f"-o {output}", "record")
+        refuse_unused("--checksum", "output", "count", "row_id", "limit", "out", "skip_bad_files")
+    output = form_of(call.output, out, EXPORT_FORMS)
     begin_document("" if count or checksum else output, out)
-    wanted = _partition(partitions)
     losses: list[Loss] = []
-    table = table_at(location, storage, resolver)
-    scan = table.scan(
-        columns,
-        where,
-        at=at,
-        row_id=row_id or checksum,
-        deleted=deleted,
-        partition=wanted,
-        on_loss=losses.append if skip_bad_files else None,
-        skip_hint="--skip-bad-files (on_loss in Python) reads the rest",
-    )
+    scan = cat(call.selection, options, losses.append if skip_bad_files else None, with_ids=checksum)
     for text in dict.fromkeys(map(text_of, scan.notes)):
         note(text)
-    if at is not None and scan.newest < at:
-        note(f"write id {at} is beyond the newest one here, {scan.newest}: these are the rows of now")
+    if options.at is not None and scan.newest < options.at:
+        note(f"write id {options.at} is beyond the newest one here, {scan.newest}: these are the rows of now")
     warn_of(scan.warnings)
     if count:
-        _put_count(scan, limit)
+        rows = 0
+        with progress("counting rows") as bar:
+            for part in scan.counts():
+                rows += part
+                bar.advance(part)
+        put_line(str(rows if limit is None else min(rows, limit)))
     elif checksum:
-        _put_checksum(scan)
+        from acidctl.compaction.proof.values import row_digest  # noqa: PLC0415 - only for --checksum
+
+        digest = row_digest(scan)
+        record = {"rows": digest.rows, "values": digest.values, "rowIds": digest.row_ids, "columns": digest.columns}
+        put_json(record, lines=False)
     else:
-        write_rows(scan.batches_as_read(limit), output, scan.output_type, out, record=record)
+        write_rows(scan.batches_as_read(limit), output, scan.output_type, out)
     if losses:
         _fail_for_losses(losses)
-
-
-def _put_count(scan: TableScan, limit: int | None) -> None:
-    count = 0
-    with progress("counting rows") as bar:
-        for rows in scan.counts():
-            count += rows
-            bar.advance(rows)
-    put_line(str(count if limit is None else min(count, limit)))
-
-
-def _put_checksum(scan: TableScan) -> None:
-    from acidctl.compaction.proof.values import row_digest  # noqa: PLC0415 - only for --checksum
-
-    digest = row_digest(scan)
-    record = {"rows": digest.rows, "values": digest.values, "rowIds": digest.row_ids, "columns": digest.columns}
-    put_json(record, lines=False)
-
-
-def _partition(given: Iterable[str]) -> dict[str, str | int | None]:
-    """Return the wanted values by key, which are unescaped, unlike names of directories."""
-    wanted: dict[str, str | int | None] = {}
-    for item in given:
-        key, equals, value = item.partition("=")
-        if not equals or not key:
-            raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--partition")
-        if wanted.get(key, value) != value:
-            raise click.BadParameter(f"{key} cannot be both {wanted[key]} and {value}", param_hint="--partition")
-        wanted[key] = value
-    return wanted
 
 
 def _fail_for_losses(losses: list[Loss]) -> None:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from acidctl.base.errors import AcidctlError
 from acidctl.base.printable import printable
-from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.console import Records, console
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.location.find import find
-from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.cli.rows.row_command import Reading, one_place, row_command
 from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.verbs.reading.history import LocationHistory, history
 from acidctl.wording import iso_time, text_of
 
 if TYPE_CHECKING:
-    from acidctl.rows.past.history import History, WriteIdHistory
+    from acidctl.rows.past.history import WriteIdHistory
 
 _COLUMNS = (
     "location", "writeId", "state", "inserted", "updated", "deleted", "complete", "modified", "directories",
@@ -27,22 +22,16 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@shared.command(
+@row_command(
     "history",
+    None,
     "acidctl history orders",
     "acidctl history --snapshot 'sales.orders:12:9:9:7' orders",
     "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
+    place=one_place("LOCATION|TABLE"),
+    forms=("table", "json", "jsonl", "csv"),
 )
-@click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
-@shared.reading_options("table", "json", "jsonl", "csv", default="table", more=("read_lock",))
-@shared.runs(pages=True, isolates=False)
-def command(
-    *,
-    location: str,
-    resolver: SnapshotResolver,
-    storage: dict[str, str],
-    output: str,
-) -> int:
+def command(call: Reading[None]) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.
 
     An UPDATE is stored as a delete and an insert: as many rows as one write id has of both count as updated, and what
@@ -51,38 +40,24 @@ def command(
 
     What acidctl did is shown by `acidctl log`.
     """
-    from acidctl.rows.past.history import read_history  # noqa: PLC0415 - --help does without
-
-    visits = RunReporter()
-    is_known = resolver.decides
-    records = Records(output, _COLUMNS, "writeIds")
-    for found in find((location,), storage, resolver, visits.observer):
-        try:
-            snapshot = found.snapshot()
-            history = read_history(snapshot)
-        except AcidctlError as error:
-            if found.is_given:
-                raise
-            visits.failed(found.shown, error)
-            continue
-        visits.remember(map(text_of, snapshot.state.notes), odd_layout(snapshot))
-        for problem in history.problems:
-            visits.gap(problem)
-        if output == "table":
-            _print(found.shown, history, is_known=is_known)
+    events, records = RunReporter(), Records(call.output, _COLUMNS, "writeIds")
+    for past in history(call.selection, events):
+        events.remember(map(text_of, past.snapshot.state.notes), odd_layout(past.snapshot))
+        for problem in past.history.problems:
+            events.gap(problem)
+        if call.output == "table":
+            _print(past, is_known=call.selection.resolver.decides)
         else:
-            report = _report(found.shown, history, is_known=is_known)
-            records.put({**report, "snapshotSource": snapshot.source.record})
-    visits.looked_through()
-    visits.tell_notes()
-    visits.tell_strangers()
-    return visits.status
+            records.put(_record(past, is_known=call.selection.resolver.decides))
+    events.tell_notes()
+    events.tell_strangers()
+    return events.status
 
 
-def _report(location: str, history: History, *, is_known: bool) -> dict[str, Any]:
+def _record(past: LocationHistory, *, is_known: bool) -> dict[str, Any]:
     return {
-        "location": location,
-        "unknownBelow": history.unknown_below,
+        "location": past.location,
+        "unknownBelow": past.history.unknown_below,
         "writeIds": [
             {
                 "writeId": line.write_id,
@@ -96,15 +71,16 @@ def _report(location: str, history: History, *, is_known: bool) -> dict[str, Any
                 "compactedInto": list(line.compacted_into),
                 "heldIn": list(line.held_in),
             }
-            for line in history.write_ids
+            for line in past.history.write_ids
         ],
-        "problems": [str(problem) for problem in history.problems],
+        "problems": [str(problem) for problem in past.history.problems],
+        "snapshotSource": past.snapshot.source.record,
     }
 
 
-def _print(location: str, history: History, *, is_known: bool) -> None:
+def _print(past: LocationHistory, *, is_known: bool) -> None:
     screen = console()
-    screen.print(printable(location), style="bold", soft_wrap=True)
+    screen.print(printable(past.location), style="bold", soft_wrap=True)
     columns = (
         ScreenColumn("write id", right=True),
         *([ScreenColumn("state")] if is_known else []),
@@ -121,6 +97,7 @@ def _print(location: str, history: History, *, is_known: bool) -> None:
         changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
         return Row((str(line.write_id), *([line.state or ""] if is_known else []), inserted, *changed, written), where)
 
-    FittedTable(columns, "directories", tuple(map(row, history.write_ids))).print(screen)
-    if history.unknown_below is not None:
-        screen.print(f"rows: unknown below {history.unknown_below}, where a compaction merged what was deleted")
+    FittedTable(columns, "directories", tuple(map(row, past.history.write_ids))).print(screen)
+    if past.history.unknown_below is not None:
+        below = past.history.unknown_below
+        screen.print(f"rows: unknown below {below}, where a compaction merged what was deleted")

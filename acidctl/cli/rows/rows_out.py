@@ -24,7 +24,6 @@ from acidctl.storage.port import base_name
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
@@ -63,9 +62,7 @@ def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
     return wanted or output
 
 
-def write_rows(
-    batches: Iterable[pa.RecordBatch], form: str, types: OrcType, to: str | None = None, *, record: bool | None = False
-) -> None:
+def write_rows(batches: Iterable[pa.RecordBatch], form: str, types: OrcType, to: str | None = None) -> None:
     """Write all batches to standard output, or to a new file; binary forms refuse a terminal.
 
     A file appears under its name when it is complete, and not before.
@@ -73,7 +70,6 @@ def write_rows(
     Args:
         types: of the rows.
         to: path of the file; it must not exist.
-        record: show a table with a line for every value; None does so if the rows are wider than the terminal.
 
     Raises:
         UsageProblem: a binary form would go to a terminal, or a table for people to a file.
@@ -94,7 +90,7 @@ def write_rows(
             with new_file(os.fspath(to)) as file:
                 _write(batches, form, types, file)
         elif form == "table":
-            _table(batches, types, record)
+            _table(batches, types)
         else:
             if form == "json":
                 document: JsonArray = click.get_current_context().meta[_DOCUMENT]
@@ -138,13 +134,14 @@ def _write(batches: Iterable[pa.RecordBatch], form: str, types: OrcType, out: Bi
     sink.close()
 
 
-def _table(batches: Iterable[pa.RecordBatch], types: OrcType, record: bool | None) -> None:
+def _table(batches: Iterable[pa.RecordBatch], types: OrcType) -> None:
+    """Print the rows in columns; with a line for every value if they are wider than the terminal."""
     names = types.names
     rows = [cells for batch in limited(batches, TABLE_ROWS + 1) for cells in cell_rows(batch, TABLE_ROWS, types)]
     screen, table = console(), table_of(names, rows[:TABLE_ROWS], style="bold")
-    is_narrow = screen.is_terminal or columns_told() is not None
-    if record or (record is None and is_narrow and is_wider(table, screen)):
-        print_records(names, rows[:TABLE_ROWS], screen)
+    widest = table.__rich_measure__(screen, screen.options.update(width=1 << 20)).maximum
+    if (screen.is_terminal or columns_told() is not None) and widest > screen.width:  # cells would be broken
+        _print_records(names, rows[:TABLE_ROWS], screen)
     else:
         screen.print(table)
     if len(rows) >= TABLE_ROWS:
@@ -155,12 +152,7 @@ _RULE = 40
 """The least columns of the line above a record."""
 
 
-def is_wider(table: Table, screen: Console) -> bool:
-    """Return whether cells of a table would be broken."""
-    return table.__rich_measure__(screen, screen.options.update(width=1 << 20)).maximum > screen.width
-
-
-def print_records(names: Sequence[str], rows: Sequence[Sequence[str]], screen: Console) -> None:
+def _print_records(names: Sequence[str], rows: Sequence[Sequence[str]], screen: Console) -> None:
     """Print ``-[ RECORD 1 ]---``, and below it ``name | value``, as psql does."""
     from rich.cells import cell_len  # noqa: PLC0415 - only for people
     from rich.text import Text  # noqa: PLC0415 - only for people

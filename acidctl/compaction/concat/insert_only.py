@@ -34,8 +34,8 @@ from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_wr
 from acidctl.orc.write.stripe_encoder import encode_stripes
 from acidctl.orc.write.writer_settings import WHOLE
 from acidctl.rows.convert.conform import conform
+from acidctl.rows.foreign.foreign_reader import BYTE_ORDER_MARK
 from acidctl.rows.foreign.format import Format, read_any_tail
-from acidctl.rows.foreign.parquet_and_text import BYTE_ORDER_MARK
 from acidctl.rows.read.events import EventFile
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem

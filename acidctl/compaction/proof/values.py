@@ -28,7 +28,7 @@ from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 
 if TYPE_CHECKING:
-    from acidctl.rows.scan.table import TableScan
+    from acidctl.rows.scan.table_scan import TableScan
 
 Words = NDArray[np.uint64]
 """One row of words per lane and one word per value; a single row if lanes differ only after mixing."""

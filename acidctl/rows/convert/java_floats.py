@@ -33,8 +33,13 @@ def java_texts(column: pa.Array) -> pa.Array:
     fraction, _ = np.frexp(np.where(is_finite, size, 1))
     one_digit = pc.match_substring_regex(texts, r"^-?\d\.0E").to_numpy(zero_copy_only=False)
     odd = (fraction == 0.5) | (size >= 2.0 ** (bits - 3)) | (size < np.finfo(values.dtype).smallest_normal) | one_digit
-    texts = _replaced(texts, is_finite & odd, lambda _: _one_by_one(values[is_finite & odd], bits))
-    texts = _replaced(texts, ~is_finite, lambda _: _special(values[~is_finite]))
+    unique, places = np.unique(values[is_finite & odd], return_inverse=True)
+    one_by_one = pa.array([java_text(float(value), bits) for value in unique], pa.string()).take(pa.array(places))
+    texts = _replaced(texts, is_finite & odd, lambda _: one_by_one)
+    signs = np.signbit(values[~is_finite])
+    zero, infinite = np.where(signs, "-0.0", "0.0"), np.where(signs, "-Infinity", "Infinity")
+    special = np.where(np.isnan(values[~is_finite]), "NaN", np.where(values[~is_finite] == 0, zero, infinite))
+    texts = _replaced(texts, ~is_finite, lambda _: pa.array(special.tolist(), pa.string()))
     if not column.null_count:
         return texts
     there = column.is_valid().to_numpy(zero_copy_only=False)
@@ -63,18 +68,6 @@ def _with_exponents(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(pc.binary_join_element_wise(mantissa, behind, "."), power, "E")
 
 
-def _special(values: Any) -> pa.Array:
-    signs = np.signbit(values)
-    zero = np.where(signs, "-0.0", "0.0")
-    infinite = np.where(signs, "-Infinity", "Infinity")
-    return pa.array(np.where(np.isnan(values), "NaN", np.where(values == 0, zero, infinite)).tolist(), pa.string())
-
-
-def _one_by_one(values: Any, bits: int) -> pa.Array:
-    unique, places = np.unique(values, return_inverse=True)
-    return pa.array([java_text(float(value), bits) for value in unique], pa.string()).take(pa.array(places))
-
-
 def java_text(value: float, bits: int) -> str:
     """Return one finite number other than 0 as Java writes it.
 
@@ -98,7 +91,10 @@ def _digits(value: float, bits: int) -> tuple[str, int]:
     if denominator == 1 and exponent <= _EXACT_BITS:
         return _whole(number, exponent - significant - 1)
     # value = b / s * 10 ** power, and m is half of the distance to the next number, scaled like b.
-    power = _first_power(value)
+    fraction, binary = np.frexp(value)
+    # The power of ten of the first digit, or one more (``estimateDecExp``).
+    estimate = (2 * float(fraction) - 1.5) * 0.289529654 + 0.176091259 + (int(binary) - 1) * 0.301029995663981
+    power = int(np.floor(estimate))
     up, down = max(0, -power), max(0, power)
     b, s = number * 10**up, denominator * 10**down
     # m = 2 ** (exponent - significant) * 10 ** up * denominator, halved again for powers of two.
@@ -149,10 +145,3 @@ def _whole(number: int, insignificant_bits: int) -> tuple[str, int]:
     number += dropped > 0 and 2 * rest >= 10**dropped
     text = str(number)
     return text.rstrip("0"), len(text) + dropped
-
-
-def _first_power(value: float) -> int:
-    """Return the power of ten of the first digit, or one more (``estimateDecExp``)."""
-    fraction, exponent = np.frexp(value)
-    estimate = (2 * float(fraction) - 1.5) * 0.289529654 + 0.176091259 + (int(exponent) - 1) * 0.301029995663981
-    return int(np.floor(estimate))

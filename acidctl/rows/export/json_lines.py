@@ -114,10 +114,6 @@ def union_parts(array: pa.UnionArray) -> tuple[Ints, list[pa.Array]]:
     return tags_of(array).astype(np.int64), below(array)
 
 
-def _json_name(name: str) -> bytes:
-    return printable_json(json.dumps(name, ensure_ascii=False)).encode("utf-8", "replace")
-
-
 def _constant_text(column: pa.Array) -> bytes | None:
     """Return the text of a column with one value only: nothing but nulls, or one integer, as ACID ids often are."""
     if not len(column):
@@ -167,7 +163,8 @@ def _add_fields(pieces: Pieces, rows: pa.StructArray, types: OrcType | None) -> 
     """Add an object without its closing brace; inner structs that are never null are part of the same join."""
     names = rows.type.names
     for place, child in enumerate(child_types(types, names)):
-        pieces.literal += (b"," if place else b"{") + _json_name(names[place]) + b":"
+        name = printable_json(json.dumps(names[place], ensure_ascii=False)).encode("utf-8", "replace")
+        pieces.literal += (b"," if place else b"{") + name + b":"
         column = rows.field(place)
         constant = _constant_text(column)
         if constant is not None:
@@ -177,10 +174,6 @@ def _add_fields(pieces: Pieces, rows: pa.StructArray, types: OrcType | None) -> 
             pieces.literal += b"}"
         else:
             pieces.add(json_text(column, child))
-
-
-def _string(array: pa.Array, types: OrcType | None) -> Text:
-    return Text(texts_of.escaped(strings(array, types)), b'"', b'"')
 
 
 def _struct(array: pa.StructArray, types: OrcType | None) -> Text:
@@ -204,10 +197,6 @@ def _map(array: pa.MapArray, types: OrcType | None) -> Text:
     return Text(texts_of.comma_joined(offsets, entries.joined(len(columns[0])), nulls(array)), b"[", b"]")
 
 
-def _union(array: pa.UnionArray, types: OrcType | None) -> Text:
-    return _chosen(array, types, json_text)
-
-
 def _chosen(array: pa.UnionArray, types: OrcType | None, encode: Callable[[pa.Array, OrcType | None], Text]) -> Text:
     """Return the text of the alternative that each row of a union has."""
     which, children = union_parts(array)
@@ -222,7 +211,7 @@ def _quoted(text: Text) -> Text:
 _Encode = Callable[[Any, "OrcType | None"], Text]
 _ENCODERS: tuple[tuple[Callable[[pa.DataType], bool], _Encode], ...] = (
     (pa.types.is_integer, lambda array, _: Text(texts_of.plain(array))),
-    (pa.types.is_string, _string),
+    (pa.types.is_string, lambda array, types: Text(texts_of.escaped(strings(array, types)), b'"', b'"')),
     (pa.types.is_floating, lambda array, _: texts_of.floats(array)),
     (pa.types.is_timestamp, lambda array, _: _quoted(texts_of.timestamps(array))),
     (pa.types.is_date32, lambda array, _: Text(texts_of.dates(array), b'"', b'"')),
@@ -232,7 +221,7 @@ _ENCODERS: tuple[tuple[Callable[[pa.DataType], bool], _Encode], ...] = (
     (pa.types.is_struct, _struct),
     (pa.types.is_map, _map),
     (pa.types.is_list, _list),
-    (pa.types.is_union, _union),
+    (pa.types.is_union, lambda array, types: _chosen(array, types, json_text)),
     (pa.types.is_null, lambda array, _: Text(pa.nulls(len(array), pa.binary()))),
 )
 
@@ -272,14 +261,13 @@ def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -
     rows: list[list[str]] = []
     for part in row_slices(batch.slice(0, limit), types):
         children = child_types(types, part.type.names)
-        columns = [_cells(part.field(i), child) for i, child in enumerate(children)]
-        rows += [list(cells) for cells in zip(*columns, strict=True)] if columns else [[] for _ in range(len(part))]
+        columns = [
+            texts_of.printable_texts(complete(unquoted(part.field(i), child), NULL_CELL.encode())).to_pylist()
+            for i, child in enumerate(children)
+        ]
+        texts = zip(*columns, strict=True) if columns else ((),) * len(part)
+        rows += [[text.decode() for text in cells] for cells in texts]
     return rows
-
-
-def _cells(column: pa.Array, types: OrcType | None) -> list[str]:
-    texts = texts_of.printable_texts(complete(unquoted(column, types), NULL_CELL.encode()))
-    return [text.decode() for text in texts.to_pylist()]
 
 
 def unquoted(column: pa.Array, types: OrcType | None) -> Text:

@@ -136,18 +136,15 @@ class _Csv:
         if self._names is None:
             self._names = names
             if names:
-                self._out.write(self._header_line(names))
+                texts = [printable(name) for name in names] if self._for_terminal else names
+                fields = _quoted(pa.array([text.encode("utf-8", "replace") for text in texts], pa.binary()))
+                self._out.write(b",".join(fields.to_pylist()) + b"\n")
         elif names != self._names:
             raise BadDataError(
                 f"the columns changed from {', '.join(self._names)} to {', '.join(names)}",
                 "one CSV file cannot hold both",
                 "write jsonl, or choose columns that all files have",
             )
-
-    def _header_line(self, names: list[str]) -> memoryview:
-        names = [printable(name) for name in names] if self._for_terminal else names
-        fields = _quoted(pa.array([name.encode("utf-8", "replace") for name in names], pa.binary()))
-        return memoryview(b",".join(fields.to_pylist()) + b"\n")
 
     def _lines(self, rows: pa.StructArray) -> pa.Array:
         if not rows.type.num_fields:

@@ -85,7 +85,8 @@ class Storable:
         if isinstance(kind, WideTimestamp):
             return _narrow(array, "ns" if target in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")) else "us", where)
         if pa.types.is_string(kind):
-            array = _strings(array, types)
+            array, length = cleaned(array), char_length(types)
+            array = pc.utf8_rpad(array, width=length) if length else array
         elif pa.types.is_struct(kind):
             array = self._struct(array, types, target, where)
         elif pa.types.is_map(kind) or pa.types.is_list(kind):
@@ -168,11 +169,6 @@ class Storable:
 
 def _field_type(target: pa.DataType | None, place: int) -> pa.DataType | None:
     return None if target is None else target.field(place).type
-
-
-def _strings(array: pa.Array, types: OrcType | None) -> pa.Array:
-    array, length = cleaned(array), char_length(types)
-    return pc.utf8_rpad(array, width=length) if length else array
 
 
 def _narrow(array: pa.ExtensionArray, unit: str, where: str) -> pa.Array:

@@ -402,17 +402,5 @@ def wide_timestamps(seconds: Ints, nanos: Ints, missing: Flags) -> Text:
 
 def _civil_dates(days: Ints) -> pa.Array:
     """Return yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, for any year."""
-    dates = days.astype("M8[D]")
-    months = dates.astype("M8[M]")
-    year, month = np.divmod(months.astype(np.int64) + 1970 * 12, 12)
-    day = (dates - months.astype("M8[D]")).astype(np.int64) + 1
-
-    def padded(numbers: Ints, width: int) -> pa.Array:
-        return pc.ascii_lpad(pc.cast(pa.array(numbers), pa.string()), width=width, padding="0")
-
-    empty = pa.scalar("", pa.string())
-    sign = pc.if_else(pa.array(year < 0), pa.scalar("-", pa.string()), empty)
-    date = pc.binary_join_element_wise(
-        padded(np.abs(year), 4), padded(month + 1, 2), padded(day, 2), pa.scalar("-", pa.string())
-    )
-    return pc.binary_join_element_wise(sign, date, empty)
+    texts = pa.array(np.datetime_as_string(days.astype("M8[D]")), pa.string())
+    return pc.replace_substring_regex(texts, r"^-(\d{3}-)", r"-0\1")  # NumPy writes negative years with three digits

@@ -7,7 +7,7 @@ that Hive writes are accepted; others are refused, so that no row is read differ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from acidctl.location.metastore_schema import TextLayout
 from acidctl.orc.arrow import cut_text
 from acidctl.orc.read.wide_timestamps import as_nanoseconds, wide
 from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.foreign.foreign_reader import one_chunk
 
 _TEXTS = ("string", "char", "varchar")
 _ASCII = 128
@@ -128,30 +129,16 @@ class DelimitedBlock:
             raise self._refused(f"its column {name} has {shown!r}, which is not how Hive writes {kind.kind}")
         texts = raw.cast(pa.string())
         try:
-            return _READERS.get(kind.kind, _cast)(texts, kind)
+            if kind.kind == "boolean":
+                return pc.equal(pc.ascii_lower(texts), "true")
+            return _timestamps(texts) if kind.kind == "timestamp" else texts.cast(arrow_type(kind))
         except pa.ArrowInvalid as error:
             raise self._refused(f"its column {name} has values beyond {kind.kind}: {str(error)[:200]}") from error
 
 
-def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """Return the values of a column as one array."""
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
-
-
-def _cast(texts: pa.Array, kind: OrcType) -> pa.Array:
-    return texts.cast(arrow_type(kind))
-
-
-def _booleans(texts: pa.Array, _: OrcType) -> pa.Array:
-    return pc.equal(pc.ascii_lower(texts), "true")
-
-
-def _timestamps(texts: pa.Array, _: OrcType) -> pa.Array:
+def _timestamps(texts: pa.Array) -> pa.Array:
     """Parse values of any year: seconds as Arrow reads them, and the digits after the point."""
     seconds = pc.utf8_slice_codeunits(texts, 0, _SECONDS).cast(pa.timestamp("s")).cast(pa.int64())
     nanos = pc.utf8_rpad(pc.utf8_slice_codeunits(texts, _SECONDS + 1), 9, "0").cast(pa.int64())
     whole, rest = (np.asarray(pc.fill_null(part, 0)) for part in (seconds, nanos))
     return as_nanoseconds(wide(whole, rest, seconds, instant=False))
-
-
-_READERS: dict[str, Callable[[pa.Array, OrcType], pa.Array]] = {"boolean": _booleans, "timestamp": _timestamps}

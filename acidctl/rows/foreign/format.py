@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import DataFile
@@ -12,13 +11,15 @@ from acidctl.base.errors import BadDataError
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.reader import elsewhere_of
 from acidctl.orc.tail import MAGIC, Tail, read_tail
+from acidctl.rows.foreign.foreign_reader import ForeignReader, text_extension
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:
     from acidctl.location.metastore_schema import Declared
     from acidctl.location.snapshot import Snapshot
-    from acidctl.rows.foreign.parquet_and_text import ForeignReader, ParquetReader, TextReader
+    from acidctl.rows.foreign.parquet_reader import ParquetReader
+    from acidctl.rows.foreign.text_reader import TextReader
 
 _REFUSED = {b"Obj\x01": "Avro", b"SEQ": "a Hadoop SequenceFile", b"RCF": "RCFile", b"PARE": "encrypted Parquet"}
 
@@ -109,9 +110,7 @@ def sniff(source: ByteSource) -> Format:
     tail = source.read_end(16)
     if head.startswith(MAGIC) or MAGIC in tail or not head:
         return Format.ORC
-    if b"\0" not in head or _foreign().text_extension(source.path):
-        return Format.TEXT
-    return Format.ORC
+    return Format.TEXT if b"\0" not in head or text_extension(source.path) else Format.ORC
 
 
 def open_foreign(source: ByteSource, format_: Format, tail: Tail, declared: Declared | None = None) -> ForeignReader:
@@ -126,11 +125,10 @@ def _opened(spec: FileSystemSpec, path: str, size: int, format_: Format, declare
 
 
 def _reader(format_: Format) -> type[ParquetReader | TextReader]:
-    readers: dict[Format, type[ParquetReader | TextReader]] = _foreign().READERS
-    return readers[format_]
+    if format_ is Format.PARQUET:
+        from acidctl.rows.foreign.parquet_reader import ParquetReader  # noqa: PLC0415 - Arrow's Parquet is slow to import
 
+        return ParquetReader
+    from acidctl.rows.foreign.text_reader import TextReader  # noqa: PLC0415 - with Arrow's CSV; few tables are text
 
-def _foreign() -> ModuleType:
-    from acidctl.rows.foreign import parquet_and_text  # noqa: PLC0415 - imports Arrow's Parquet, which is slow
-
-    return parquet_and_text
+    return TextReader

@@ -62,7 +62,11 @@ def open_parquet(source: ByteSource, *, unit: str | None = None, window: ReadAhe
             thrift_container_size_limit=most,
             arrow_extensions_enabled=False,
         )
-    _check_parts(opened.metadata, source.path)
+    metadata = opened.metadata
+    COLUMNS.check(metadata.num_columns, source.path, "number of its columns")
+    STRIPES.check(metadata.num_row_groups, source.path, "number of its row groups")
+    chunks = sum(metadata.row_group(i).num_columns for i in range(metadata.num_row_groups))
+    STRIPES.check(chunks, source.path, "number of the column chunks of its row groups")
     return opened
 
 
@@ -80,13 +84,6 @@ def _most_elements(source: ByteSource, window: ReadAheadFile | None) -> int:
         return 1  # opening the file will raise the error
     TAIL.check(length, source.path, "size of its footer")
     return min(length, max(COLUMNS.value, STRIPES.value))
-
-
-def _check_parts(metadata: Any, path: str) -> None:
-    COLUMNS.check(metadata.num_columns, path, "number of its columns")
-    STRIPES.check(metadata.num_row_groups, path, "number of its row groups")
-    chunks = sum(metadata.row_group(i).num_columns for i in range(metadata.num_row_groups))
-    STRIPES.check(chunks, path, "number of the column chunks of its row groups")
 
 
 class RowGroups:
@@ -133,7 +130,10 @@ class RowGroups:
             why = f"row group {i} has {group.num_columns} columns, the schema {self._metadata.num_columns}"
             raise damaged(self._source.path, why)
         chunks = (group.column(j) for j in range(group.num_columns))
-        return [self._range(chunk) for chunk in chunks if columns is None or _is_in(chunk.path_in_schema, columns)]
+        if columns is not None:
+            above = tuple(f"{name}." for name in columns)
+            chunks = (chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(above))
+        return [self._range(chunk) for chunk in chunks]
 
     def _range(self, chunk: Any) -> tuple[int, int]:
         start, length = chunk.data_page_offset, chunk.total_compressed_size
@@ -143,10 +143,6 @@ class RowGroups:
         if start < 0 or length < 0 or start + length > self._source.size:
             raise damaged(self._source.path, "a column chunk claims bytes behind its end")
         return start, min(start + length + _PADDING, self._source.size)
-
-
-def _is_in(path: str, columns: Sequence[str]) -> bool:
-    return any(f"{path}.".startswith(f"{name}.") for name in columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +180,8 @@ def parquet_time(created_by: str, entries: Mapping[bytes, bytes], *, int96: bool
     if proleptic_entry is not None:
         dates, timestamps = proleptic_entry.lower() != b"true", int96
     elif _SPARK in entries:
-        old = _major(entries[_SPARK]) < 3
+        version = re.match(rb"\d+", entries[_SPARK])
+        old = version is None or int(version[0]) < 3
         dates = old or b"org.apache.spark.legacyDateTime" in entries
         timestamps = old or b"org.apache.spark.legacyINT96" in entries if int96 else dates
     else:
@@ -195,11 +192,6 @@ def parquet_time(created_by: str, entries: Mapping[bytes, bytes], *, int96: bool
     by_default = b"false" if proleptic_entry is None else b"true"
     is_legacy = entries.get(b"writer.zone.conversion.legacy", by_default).lower() == b"true"
     return ParquetTime(dates, timestamps, name, local_mean=not is_legacy)
-
-
-def _major(version: bytes) -> int:
-    digits = re.match(rb"\d+", version)
-    return int(digits[0]) if digits else 0
 
 
 def as_meant(array: pa.Array, time: ParquetTime) -> pa.Array:

@@ -20,10 +20,14 @@ from acidctl.acid.state import State
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.printable import one_line
 from acidctl.location.snapshot import Snapshot
+from acidctl.orc.types import OrcType
+from acidctl.rows.past.event_search import EventSearch
 from acidctl.rows.read.archives import Archive, archives
-from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys, StripeRange
+from acidctl.rows.read.delete_set import DELETE, DeleteSet, DeleteSetBuilder
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import add_kills, dead_rows, live_rows, visible_events
+from acidctl.rows.scan.columns import ROW_ID
+from acidctl.rows.scan.predicate import AllOf, ColumnComparison, ColumnRef, Path, Predicate
 
 _PLAIN = re.compile(r"(\d{1,19}):(-?\d{1,10}):(\d{1,19})", re.ASCII)
 _NAMES = ("writeid", "bucketid", "rowid")
@@ -39,15 +43,12 @@ class RowId(NamedTuple):
     def __str__(self) -> str:
         return ":".join(map(str, self))
 
-    def may_be_in(self, keys: StripeRange) -> bool:
-        """Return whether a stripe may hold an event of the row."""
-        ranges = zip((keys.original, keys.bucket, keys.row_id), self, strict=True)
-        return all(low <= value <= high for (low, high), value in ranges)
-
-    def mask(self, keys: Keys) -> Bools:
-        """Return a mask of the row's keys."""
-        mask: Bools = (keys.original == self.write_id) & (keys.row_id == self.row_id) & (keys.bucket == self.bucket)
-        return mask
+    @property
+    def condition(self) -> Predicate:
+        """Return the condition that only events of the row meet."""
+        paths: list[Path] = [(ROW_ID, name) for name in _NAMES]
+        parts = (ColumnComparison(ColumnRef(path), "=", number) for path, number in zip(paths, self, strict=True))
+        return Predicate(str(self), AllOf(tuple(parts)), paths)
 
 
 def parse_row_id(text: str) -> RowId:
@@ -135,6 +136,10 @@ class Blame:
     stripes: int
     stripes_read: int
 
+    def may_be_update(self, event: Sighting) -> bool:
+        """Return whether a delete event may be half of an update: its write id inserted rows as well."""
+        return event.operation == "delete" and event.write_id in self.rewritten_changes
+
 
 @dataclass(frozen=True, slots=True)
 class _Hit:
@@ -154,13 +159,14 @@ def blame(snapshot: Snapshot, row: RowId) -> Blame:
     """
     directories = list(archives(snapshot))
     current = {file.path for file in snapshot.files()}
+    search = EventSearch(row.condition, OrcType("struct"))
     hits: list[_Hit] = []
     stripes = read = 0
     for archive in directories:
         for source in archive.sources:
             stripes += len(source.tail.stripes)
-            more, stripes_read = _search(archive, source, row, is_read=source.file.path in current)
-            hits += more
+            events, stripes_read = search.find_ids(source)
+            hits += [_Hit(archive, source, ids, source.file.path in current) for ids in events]
             read += stripes_read
     sightings = [sighting for hit in hits for sighting in _sightings(hit)]
     inserts = [sighting for sighting in sightings if sighting.operation == "insert"]
@@ -179,20 +185,6 @@ def blame(snapshot: Snapshot, row: RowId) -> Blame:
         stripes,
         read,
     )
-
-
-def _search(archive: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tuple[list[_Hit], int]:
-    """Return the hits in one file, and how many stripes were read for them."""
-    wanted = [stripe for stripe, keys in enumerate(source.ranges) if keys is None or row.may_be_in(keys)]
-    hits = []
-    if wanted:
-        with source.open() as events:
-            for stripe in wanted:
-                ids = events.ids(stripe)
-                matches = row.mask(ids.keys)
-                if matches.any():
-                    hits.append(_Hit(archive, source, ids.take(matches), is_read))
-    return hits, len(wanted)
 
 
 def _sightings(hit: _Hit) -> Iterable[Sighting]:
@@ -220,7 +212,8 @@ def _status(snapshot: Snapshot, hits: Sequence[_Hit]) -> Status:
         not rows or any(dead_rows(hit.source, hit.ids, snapshot.write_ids, everything).any() for hit in rows)
     ):
         return Status.DELETED
-    return Status.GONE if any(_is_visible(snapshot, hit) for hit in hits) else Status.INVISIBLE
+    masks = (visible_events(hit.ids, snapshot.write_ids) for hit in hits)
+    return Status.GONE if any(mask is None or mask.any() for mask in masks) else Status.INVISIBLE
 
 
 def _deletes(snapshot: Snapshot, hits: Iterable[_Hit]) -> DeleteSet:
@@ -230,8 +223,3 @@ def _deletes(snapshot: Snapshot, hits: Iterable[_Hit]) -> DeleteSet:
     for hit in hits:
         add_kills(builder, hit.source, hit.ids, snapshot.write_ids, moved=moved)
     return builder.build()
-
-
-def _is_visible(snapshot: Snapshot, hit: _Hit) -> bool:
-    visible = visible_events(hit.ids, snapshot.write_ids)
-    return visible is None or bool(visible.any())

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.acid.layout import Role
-from acidctl.acid.names import AcidDirectory, Kind
+from acidctl.acid.names import Kind
 from acidctl.base.errors import HistoryError
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.past.diff import GONE, NEW, compare_locations
@@ -83,7 +83,8 @@ def plan_changes(take: Callable[[int], Snapshot], after: int, upto: int) -> list
     sources: list[EventSpan | SingleStep] = []
     while after < upto:
         newest = take(upto)
-        base = _base_write_id(newest)
+        directory = newest.state.base.directory if newest.state.base else None
+        base = directory.max_write_id if directory else None
         if base is None or base <= after:
             sources += _from_events(take, newest, after, upto)
             break
@@ -93,12 +94,6 @@ def plan_changes(take: Callable[[int], Snapshot], after: int, upto: int) -> list
         sources.append(_step(take(base - 1), newest))
         upto = base - 1
     return sources[::-1]
-
-
-def _base_write_id(snapshot: Snapshot) -> int | None:
-    base = snapshot.state.base
-    directory = base.directory if base else None
-    return directory.max_write_id if directory else None
 
 
 def _from_events(
@@ -112,17 +107,14 @@ def _from_events(
     _refuse_merged(sources, after)
     if not any(source.may_hold_changes and not source.is_delete for source in sources):
         return [EventSpan(newest, after, sources)]
-    ids = sorted({i for file in files if file.directory for i in _ids_of(file.directory, after, upto)}, reverse=True)
+    ranges = [directory.range for file in files if (directory := file.directory)]
+    ids = sorted({i for low, high in ranges for i in range(max(low, after + 1), min(high, upto) + 1)}, reverse=True)
     return [_step(take(i - 1), take(i)) for i in ids if newest.write_ids.is_valid(i)]
 
 
 def _step(before: Snapshot, snapshot: Snapshot) -> SingleStep:
     require_same_ids(before, snapshot)
     return SingleStep(before, snapshot)
-
-
-def _ids_of(directory: AcidDirectory, after: int, upto: int) -> range:
-    return range(max(directory.min_write_id, after + 1), min(directory.max_write_id, upto) + 1)
 
 
 def _refuse_merged(sources: Sequence[EventFile], after: int) -> None:
@@ -178,7 +170,7 @@ class ChangeScan(Scan):
         """Return masks of the added and the removed rows of a stripe, and the write ids that removed them."""
         killers = self._kills.killers(ids.keys)
         killers[killers < ids.current] = 0  # a delete event does not reach rows of later write ids (section 4.2)
-        visible = visible_events(ids, self._snapshot.write_ids)
+        visible = visible_events(ids, self.snapshot.write_ids)
         rows = np.ones(len(killers), np.bool_) if visible is None else visible
         rows = rows & (killers != ids.current)  # what one write id inserted and deleted was never there
         removed = rows & (killers > 0)
@@ -190,7 +182,12 @@ class ChangeScan(Scan):
     def _kills(self) -> DeleteSet:
         """Return the keys that the write ids of the span deleted, with these write ids."""
         builder = DeleteSetBuilder()
-        for source, ids in self._delete_events(self._is_newer):
+
+        def is_newer(source: EventFile, stripe: int) -> bool:
+            keys = source.ranges[stripe]
+            return source.file.max_write_id > self._after and (keys is None or keys.current[1] > self._after)
+
+        for source, ids in self._delete_events(is_newer):
             late = ids.take(ids.current > self._after)
             builder.add(late.keys, late.bound(source.file.statement_id))
         return builder.build()
@@ -209,10 +206,6 @@ class ChangeScan(Scan):
             builder.add_deletes(early.keys, early.current, source.file.ends, moved=self._moved)
         return builder.build()
 
-    def _is_newer(self, source: EventFile, stripe: int) -> bool:
-        keys = source.ranges[stripe]
-        return source.file.max_write_id > self._after and (keys is None or keys.current[1] > self._after)
-
     def _delete_events(self, wanted: Callable[[EventFile, int], bool]) -> Iterator[tuple[EventFile, Ids]]:
         for source in self.sources:
             stripes = range(len(source.tail.stripes)) if source.file.role is Role.DELETE else range(0)
@@ -220,7 +213,7 @@ class ChangeScan(Scan):
                 with source.open() as events:
                     for stripe in chosen:
                         ids = events.ids(stripe)
-                        yield source, ids.take(visible_events(ids, self._snapshot.write_ids))
+                        yield source, ids.take(visible_events(ids, self.snapshot.write_ids))
 
 
 def changes_of(

@@ -90,33 +90,20 @@ class _Side(Scan):
         self._pair = pair
         self._has_own = any(not source.is_delete and source.file.path not in pair.shared for source in own.sources)
 
-    @property
-    def notes(self) -> tuple[Reason, ...]:
-        return self._snapshot.state.notes
-
-    @property
-    def source(self) -> SnapshotSource:
-        return self._snapshot.source
-
-    @property
-    def warnings(self) -> list[str]:
-        return odd_layout(self._snapshot)
-
     def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         for events, stripe, files in super()._stripes(columns):
             source = events.source
             if self._is_simple(source):
                 yield events, stripe, files
                 continue
-            if source.file.path in self._pair.shared and not self._may_differ(source.ranges[stripe]):
+            keys = source.ranges[stripe]
+            if source.file.path in self._pair.shared and not (
+                keys is None or keys.current[1] > self._pair.low_watermark or self._pair.changed.may_hit(keys)
+            ):
                 continue
             # Read the id columns first: in most stripes no row differs.
             if self._live(source, events.ids(stripe)).any():
                 yield events, stripe, files
-
-    def _may_differ(self, keys: StripeRange | None) -> bool:
-        """Return whether the live rows of a stripe that both snapshots read may differ."""
-        return keys is None or keys.current[1] > self._pair.low_watermark or self._pair.changed.may_hit(keys)
 
     def _is_simple(self, source: EventFile) -> bool:
         """Return whether all its live rows are in the result: the other snapshot has no files that could hold them."""
@@ -188,17 +175,20 @@ class Difference:
     @property
     def notes(self) -> list[Reason]:
         """Return the assumptions of the snapshots."""
-        return list(dict.fromkeys(note for pair in self._sides for side in pair for note in side.notes))
+        return list(dict.fromkeys(note for snapshot in self._snapshots() for note in snapshot.state.notes))
 
     @property
     def source(self) -> SnapshotSource:
         """Return where the write-id list came from; it is the same for all locations."""
-        return self._sides[0][0].source
+        return self._sides[0][0].snapshot.source
 
     @property
     def warnings(self) -> list[str]:
         """Return the warnings of both snapshots; see :attr:`TableScan.warnings`."""
-        return list(dict.fromkeys(text for pair in self._sides for side in pair for text in side.warnings))
+        return list(dict.fromkeys(text for snapshot in self._snapshots() for text in odd_layout(snapshot)))
+
+    def _snapshots(self) -> Iterator[Snapshot]:
+        return (side.snapshot for pair in self._sides for side in pair)
 
     @property
     def listed_type(self) -> OrcType:

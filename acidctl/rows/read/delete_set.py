@@ -233,7 +233,8 @@ def _ascends(row_id: Longs) -> bool:
 
 def _merge_bounded(parts: list[_Part]) -> _Part:
     row_id = np.concatenate([part.row_id for part in parts])
-    bounds = [part.bound or _above_all(len(part.row_id)) for part in parts]
+    most = [np.full(len(part.row_id), MAXL, np.int64) for part in parts]  # dead whatever their write id
+    bounds = [part.bound or Bound(above_all, above_all) for part, above_all in zip(parts, most, strict=True)]
     bound = Bound(
         np.concatenate([item.current for item in bounds]), np.concatenate([item.statement for item in bounds])
     )
@@ -243,10 +244,6 @@ def _merge_bounded(parts: list[_Part]) -> _Part:
     last = np.ones(len(row_id), np.bool_)
     np.not_equal(row_id[1:], row_id[:-1], out=last[:-1])
     return _Part(row_id[last], bound.take(last))
-
-
-def _above_all(count: int) -> Bound:
-    return Bound(np.full(count, MAXL, np.int64), np.full(count, MAXL, np.int64))
 
 
 class DeleteSet:

@@ -37,7 +37,7 @@ from acidctl.storage.remote import fetch_tails
 if TYPE_CHECKING:
     from acidctl.location.metastore_schema import Declared
     from acidctl.location.snapshot import Snapshot
-    from acidctl.rows.foreign.parquet_and_text import ForeignReader
+    from acidctl.rows.foreign.foreign_reader import ForeignReader
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
-    METADATA_ACID,
-    ORC_ACID_VERSION,
     AcidDirectory,
     acid_directory,
     is_native_data_file,
@@ -25,25 +23,16 @@ from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
-# Files of an ACID directory that hold no rows, by name or by the end of the name.
-_SIDE_FILES = {
-    METADATA_ACID: "it records what wrote the base around it",
-    ORC_ACID_VERSION: "it holds the version of the ACID format",
-    FLUSH_LENGTH_SUFFIX: "it holds how many bytes of the file beside it are committed",
-}
 
-
-def _raise(error: AcidctlError) -> None:
-    raise error
-
-
-def event_files_at(fs: FileSystem, path: str, on_error: Callable[[AcidctlError], None] = _raise) -> list[EventFile]:
+def event_files_at(
+    fs: FileSystem, path: str, on_error: Callable[[AcidctlError], None] | None = None
+) -> list[EventFile]:
     """Return the data files at a path: one file, an ACID directory, or all files of a location.
 
     Rows without ids get the numbers that readers of the location give them, so its other files may be read too.
 
     Args:
-        on_error: receives the error of each file that cannot be opened, if the path is a directory.
+        on_error: receives the error of each file that cannot be opened, if the path is a directory; None raises it.
 
     Raises:
         NotFoundError: the path does not exist, or holds no data file.
@@ -55,6 +44,8 @@ def event_files_at(fs: FileSystem, path: str, on_error: Callable[[AcidctlError],
     errors: list[AcidctlError] = []
     files = _of_location(fs, path, is_dir=True, on_error=errors.append)
     for error in errors:
+        if on_error is None:
+            raise error
         on_error(error)
     if not files and not errors:
         raise NotFoundError(f"no data file in {fs.display(path)}", "it holds no file that a reader would open")
@@ -79,10 +70,9 @@ def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
     except BadDataError as error:
         problem = error
     # Only insert-only tables have data files of another format, all of them in ACID directories.
-    side = next((_SIDE_FILES[end] for end in _SIDE_FILES if directory and name.endswith(end)), "")
-    if problem and (side or _enclosing(path) is None):
-        is_other = side or sniff(source) is not Format.ORC
-        raise _of_other_format(fs.display(path), side or f"it is {sniff(source)}") if is_other else problem
+    if problem and _enclosing(path) is None:
+        format_ = sniff(source)
+        raise problem if format_ is Format.ORC else _of_other_format(fs.display(path), f"it is {format_}")
     errors: list[AcidctlError] = []
     files = _of_location(fs, path, is_dir=False, on_error=errors.append)
     if files:
@@ -115,8 +105,13 @@ def _of_location(
     Args:
         on_error: receives the error of each file below `path` that cannot be opened.
     """
-    location = _location_of(path, is_dir)
-    snapshot = take_snapshot(fs, location, on_bad_metadata=_no_matter)
+    location = path if is_dir else parent_of(path)
+    if enclosing := _enclosing(location):
+        location = parent_of(enclosing)
+    elif is_union_subdirectory(base_name(location)):
+        location = parent_of(location)
+    # Bad metadata of a base does not change the events in its files.
+    snapshot = take_snapshot(fs, location, on_bad_metadata=lambda _path, _error: None)
     files: list[DataFile] = []
     originals = []
     for name, entries in snapshot.listing.files_by_child.items():
@@ -150,10 +145,6 @@ def _of_other_format(shown: str, why: str) -> BadDataError:
     return BadDataError(f"{shown} is not an ORC file", why, hint)
 
 
-def _no_matter(path: str, error: AcidctlError) -> None:
-    """Ignore bad metadata of a base: it does not change the events in its files."""
-
-
 def _needed(files: Sequence[DataFile], is_wanted: Callable[[DataFile], bool]) -> list[DataFile]:
     """Return the wanted files, and files before them whose row counts determine their row ids."""
     needed: list[DataFile] = []
@@ -173,14 +164,6 @@ def _by_write_id(file: DataFile) -> tuple[int, bool, str]:
     directory = file.directory
     assert directory is not None
     return directory.max_write_id, directory.kind == "delta", file.path
-
-
-def _location_of(path: str, is_dir: bool) -> str:
-    """Return the location of a path: the parent of the ACID directory around it, or of its original files."""
-    at = path if is_dir else parent_of(path)
-    if directory := _enclosing(at):
-        return parent_of(directory)
-    return parent_of(at) if is_union_subdirectory(base_name(at)) else at
 
 
 def _enclosing(path: str) -> str | None:

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from acidctl.acid.names import Kind
-from acidctl.acid.state import AcidState
 from acidctl.acid.time_travel import Comparison, bases_between, state_at
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import HistoryError
@@ -86,13 +85,18 @@ def _difference(snapshot: Snapshot, comparison: Comparison) -> str:
     if comparison.merged.history_problem or comparison.parts.history_problem:
         return f"what {comparison.name} was made from cannot be read together"
     try:
-        merged, parts = (_opened(snapshot, comparison, state) for state in (comparison.merged, comparison.parts))
+        states = (comparison.merged, comparison.parts)
+        views = [replace(snapshot, state=state, write_ids=comparison.write_ids) for state in states]
+        merged, parts = (open_event_files(view, view.files()) for view in views)
         # An unmarked base whose rows all have its write id may be an INSERT OVERWRITE's, which merged nothing.
         newest = comparison.write_ids.high_watermark
         if not comparison.marked and all(s.synthetic is not None or is_all_of(s, newest) for s in merged):
             return ""
-        differs = _keys_differ if comparison.full else _counts_differ
-        if not differs(merged, parts, comparison.write_ids):
+        if comparison.full:
+            differs = _keys_differ(merged, parts, comparison.write_ids)
+        else:  # nothing is ever deleted from an insert-only table: missing rows make the count smaller
+            differs = sum(source.rows for source in merged) != sum(source.rows for source in parts)
+        if not differs:
             return ""
     except Unreadable as error:
         return f"what {comparison.name} was made from cannot be compared with it: {error}"
@@ -100,16 +104,6 @@ def _difference(snapshot: Snapshot, comparison: Comparison) -> str:
         f"{comparison.name} holds other rows than the directories it was made from, of which some were cleaned, "
         "or are of aborted write ids, which a list of valid write ids would tell; or a REBALANCE gave them new ids"
     )
-
-
-def _opened(snapshot: Snapshot, comparison: Comparison, state: AcidState) -> list[EventFile]:
-    view = replace(snapshot, state=state, write_ids=comparison.write_ids)
-    return open_event_files(view, view.files())
-
-
-def _counts_differ(merged: list[EventFile], parts: list[EventFile], write_ids: ValidWriteIds) -> bool:  # noqa: ARG001
-    """Compare row counts of an insert-only table: nothing is ever deleted, so missing rows make the count smaller."""
-    return sum(source.rows for source in merged) != sum(source.rows for source in parts)
 
 
 def _keys_differ(merged: list[EventFile], parts: list[EventFile], write_ids: ValidWriteIds) -> bool:
@@ -124,7 +118,16 @@ def _keys_differ(merged: list[EventFile], parts: list[EventFile], write_ids: Val
         surplus -= int(np.count_nonzero(live))
         if not kept.holds(ids.take(live)).all():
             return True
-    return surplus != 0 or any(not _is_there(ids, inserted) for ids in _delete_events(parts, write_ids))
+    if surplus:
+        return True
+    for source in parts:
+        for ids in source.stripe_ids() if source.is_delete else ():
+            deleted = ids.take(visible_events(ids, write_ids))
+            # A minor compaction drops a row that one write id inserted and deleted again, but not the delete event.
+            same_write_id = deleted.current == deleted.keys.original
+            if not (same_write_id | inserted.holds(_of_insert(deleted))).all():
+                return True
+    return False
 
 
 def _rows(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[tuple[Ids, Bools]]:
@@ -134,21 +137,6 @@ def _rows(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[tuple[
         for ids in () if source.is_delete else source.stripe_ids():
             live = live_rows(source, ids, write_ids, deletes)
             yield ids, np.ones(len(ids.current), np.bool_) if live is None else live
-
-
-def _delete_events(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[Ids]:
-    for source in sources:
-        for ids in source.stripe_ids() if source.is_delete else ():
-            yield ids.take(visible_events(ids, write_ids))
-
-
-def _is_there(ids: Ids, inserted: KeyRanges) -> bool:
-    """Return whether all rows exist that delete events name.
-
-    A minor compaction drops a row that one write id inserted and deleted again, but not the delete event.
-    """
-    same_write_id = ids.current == ids.keys.original
-    return bool((same_write_id | inserted.holds(_of_insert(ids))).all())
 
 
 def _of_insert(ids: Ids) -> Ids:

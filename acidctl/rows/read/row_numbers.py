@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,7 +113,9 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
             if version is not None:
                 return version
     seen = {file.path for file in files}
-    for file in _native_files(snapshot):
+    directories = ((acid_directory(name), entries) for name, entries in snapshot.listing.files_by_child.items())
+    natives = (data_files_of(directory, entries) for directory, entries in directories if directory is not None)
+    for file in itertools.chain.from_iterable(natives):
         if file.path not in seen:
             # A file that the snapshot does not read may be half written or damaged; that must not fail the read.
             with suppress(AcidctlError):
@@ -120,13 +123,6 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
                 if version is not None:
                     return version
     return 1
-
-
-def _native_files(snapshot: Snapshot) -> Iterator[DataFile]:
-    for name, entries in snapshot.listing.files_by_child.items():
-        directory = acid_directory(name)
-        if directory is not None:
-            yield from data_files_of(directory, entries)
 
 
 def _codec_of(snapshot: Snapshot, file: DataFile) -> int | None:

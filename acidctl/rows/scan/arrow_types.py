@@ -168,10 +168,9 @@ def _read(wide: set[Place], source: EventFile, unsure: dict[int, list[_Leaf]], r
             files = FileColumns(source.row_type, row, places, source.format, source.declared)
             rows = events.rows(stripe, files.names)
             arrays = {place: files.get(rows, place, source.fs.display(source.path)) for place in places}
-            wide |= {leaf.path for leaf in missing if _is_wide(arrays[leaf.top], leaf.path[1:])}
-
-
-def _is_wide(array: pa.Array, path: Place) -> bool:
-    for position in path:
-        array = below(array)[position]
-    return isinstance(array.type, WideTimestamp)
+            for leaf in missing:
+                array = arrays[leaf.top]
+                for position in leaf.path[1:]:
+                    array = below(array)[position]
+                if isinstance(array.type, WideTimestamp):
+                    wide.add(leaf.path)

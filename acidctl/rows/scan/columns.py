@@ -19,7 +19,7 @@ from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.conform import How, all_null, convert
 from acidctl.rows.convert.matching import Place, is_missing, place_in, type_at
 from acidctl.rows.foreign.format import Format
-from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.partition_values import PartitionValue
 from acidctl.rows.scan.predicate import Path
@@ -185,7 +185,8 @@ class FileColumns:
         self.names: list[str] | None = None
         if not len(self._tops) == len(own.names) == len(self._whole):
             self.names = [own.names[top] for top in self._tops if top in self._whole]
-            self.names += sorted({".".join(self._spelled(place)) for place in picked})
+            spelled = ([type_at(own, place[:i]).names[p] for i, p in enumerate(place)] for place in picked)
+            self.names += sorted({".".join(names) for names in spelled})
 
     def _can_pick(self, place: Place) -> bool:
         """Return whether a field can be read alone: it is in structs only, and its name is unique and has no dot."""
@@ -196,9 +197,6 @@ class FileColumns:
                 return False
             node = node.children[position]
         return True
-
-    def _spelled(self, place: Place) -> list[str]:
-        return [type_at(self._own, place[:depth]).names[position] for depth, position in enumerate(place)]
 
     def get(self, rows: pa.StructArray, place: Place, path: str) -> pa.Array:
         """Return a column of `rows`, which were read by :attr:`names`, as the result's type.
@@ -225,6 +223,41 @@ class FileColumns:
         if missing is not None:
             array = null_where(array, missing)
         return convert(array, node, target, name, path, how=self._how)
+
+
+def row_id_array(column: ScanColumn, ids: Ids) -> pa.Array:
+    """Return ROW__ID, or one of its fields, of some events."""
+    keys = ids.keys
+    parts = [pa.array(keys.original), pa.array(keys.bucket.astype(np.int32)), pa.array(keys.row_id)]
+    return parts[column.place[0]] if column.place else pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
+
+
+@dataclass(frozen=True, slots=True)
+class StripeRows:
+    """Rows of a stripe, as they were read.
+
+    Attributes:
+        ids: None if nothing needs them.
+        files: the columns by which `rows` were read.
+    """
+
+    source: EventFile
+    ids: Ids | None
+    rows: pa.StructArray
+    files: FileColumns
+
+    def array(self, column: ScanColumn, partition: Sequence[PartitionColumn]) -> pa.Array:
+        """Return the values of a column in the type of the result.
+
+        Raises:
+            BadDataError: its values cannot be converted.
+        """
+        if column.kind is ColumnSource.DATA:
+            return self.files.get(self.rows, column.place, self.source.fs.display(self.source.path))
+        if column.kind is ColumnSource.PARTITION:
+            return pa.repeat(pa.scalar(partition[column.place[0]].value, arrow_type(column.type)), len(self.rows))
+        assert self.ids is not None
+        return row_id_array(column, self.ids)
 
 
 def known_of_partition(column: ScanColumn, partition: Sequence[PartitionColumn]) -> ColumnBounds | None:

@@ -173,7 +173,7 @@ def compare_columns(left: pa.Array, sign: str, right: pa.Array) -> pa.BooleanArr
     """
     kinds = left.type, right.type
     if any(isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind) for kind in kinds):
-        if not all(_is_time(kind) for kind in kinds):
+        if not all(isinstance(k, WideTimestamp) or pa.types.is_timestamp(k) or pa.types.is_date(k) for k in kinds):
             raise _mismatch(*kinds)
         seconds, nanos = zip(*(parts(column) for column in (left, right)), strict=True)
         return _masked(_by_parts(seconds[0], nanos[0], sign, seconds[1], nanos[1]), left, right)
@@ -273,10 +273,6 @@ def _number(kind: pa.DataType, value: int | Decimal | str | Moment) -> Decimal |
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_time(kind: pa.DataType) -> bool:
-    return isinstance(kind, WideTimestamp) or bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def _bytes_type(kind: pa.DataType) -> pa.DataType:

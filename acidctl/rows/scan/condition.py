@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from decimal import Decimal
 from enum import Enum
 
@@ -75,20 +74,16 @@ def parse_condition(text: str, columns: OrcType) -> Predicate:
     try:
         root = parser.root()
     except sqlglot.errors.SqlglotError as error:
-        raise cannot_use(text, _unreadable(error)) from None
+        places = getattr(error, "errors", None)
+        why = "it cannot be read: is a quote or a comment left open?"
+        if places:  # without the names of sqlglot's classes
+            why = f"it cannot be read at {places[0]['highlight']!r}, which ends at character {places[0]['col']}"
+        raise cannot_use(text, why) from None
     except RecursionError:
         raise cannot_use(text, "it is nested too deeply") from None
     predicate = Predicate(text, root, parser.paths)
     predicate.check(columns)
     return predicate
-
-
-def _unreadable(error: sqlglot.errors.SqlglotError) -> str:
-    """Return where a text stops being a condition, without the names of sqlglot's classes."""
-    places = getattr(error, "errors", None)
-    if not places:
-        return "it cannot be read: is a quote or a comment left open?"
-    return f"it cannot be read at {places[0]['highlight']!r}, which ends at character {places[0]['col']}"
 
 
 # The supported arguments, by class of node; for all other classes the operands.
@@ -206,17 +201,14 @@ class _Parser:
             by_lower = {field.lower(): field for field in reversed(kind.names)}
             if name.lower() not in by_lower:
                 names = [".".join((*spelled, field)) for field in kind.names]
-                raise self._unknown(".".join((*spelled, name)) if spelled else whole, names)
+                unknown = ".".join((*spelled, name)) if spelled else whole
+                why = f"the columns are {', '.join(names)}" if names else "there is nothing inside it"
+                raise UnknownColumn(f"no column {unknown!r} in the condition", why, did_you_mean(unknown, names))
             spelled.append(by_lower[name.lower()])
             kind = kind.children[kind.names.index(spelled[-1])]
         path = tuple(spelled)
         self.paths[path] = kind.kind
         return ColumnRef(path, kind.kind == "char")
-
-    def _unknown(self, name: str, names: Sequence[str]) -> UsageProblem:
-        what = f"no column {name!r} in the condition"
-        why = f"the columns are {', '.join(names)}" if names else "there is nothing inside it"
-        return UnknownColumn(what, why, did_you_mean(name, names))
 
     def _literal(self, node: exp.Expr) -> Literal:
         self._refuse_unsupported(node)
@@ -255,7 +247,10 @@ class _Parser:
         if kind in (exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE):
             value = self._number(value) if isinstance(value, str) else value
             if isinstance(value, int | Decimal) and not isinstance(value, bool):
-                return self._rounded(kind, value)
+                rounded = to_float(value) if kind is exp.DataType.Type.FLOAT else float(value)
+                if not math.isfinite(rounded):
+                    raise self._refuse(f"{value} is too large for {kind.value}")
+                return rounded
         raise self._refuse(f"{node.sql(dialect='hive')!r} is not supported: write the value itself")
 
     def _moment(self, kind: Enum, text: str) -> Literal:
@@ -266,9 +261,3 @@ class _Parser:
         if kind is exp.DataType.Type.DATE and ":" in text:
             raise self._refuse(f"{text!r} is not a date")
         return moment
-
-    def _rounded(self, kind: Enum, value: int | Decimal) -> float:
-        rounded = to_float(value) if kind is exp.DataType.Type.FLOAT else float(value)
-        if not math.isfinite(rounded):
-            raise self._refuse(f"{value} is too large for {kind.value}")
-        return rounded

@@ -84,12 +84,6 @@ def _integer(value: str, kind: OrcType) -> int:
     return number
 
 
-def _boolean(value: str, kind: OrcType) -> bool:  # noqa: ARG001 - one of several
-    if value.lower() not in ("true", "false"):
-        raise ValueError(value)
-    return value.lower() == "true"
-
-
 def _decimal(value: str, kind: OrcType) -> Decimal:
     with localcontext(prec=80):
         number = Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP)
@@ -102,10 +96,6 @@ def _float(value: str, kind: OrcType) -> float:  # noqa: ARG001 - one of several
     if not _NUMBER.fullmatch(value):
         raise ValueError(value)
     return float(value)
-
-
-def _date(value: str, kind: OrcType) -> datetime.date:  # noqa: ARG001 - one of several
-    return datetime.date.fromisoformat(value)
 
 
 def _timestamp(value: str, kind: OrcType) -> datetime.datetime | np.datetime64:  # noqa: ARG001 - one of several
@@ -121,11 +111,11 @@ def _timestamp(value: str, kind: OrcType) -> datetime.datetime | np.datetime64: 
 
 _READERS: dict[str, Callable[[str, OrcType], PartitionValue]] = {
     **dict.fromkeys(_BITS, _integer),
-    "boolean": _boolean,
+    "boolean": lambda value, _: ("false", "true").index(value.lower()) == 1,
     "decimal": _decimal,
     "float": _float,
     "double": _float,
-    "date": _date,
+    "date": lambda value, _: datetime.date.fromisoformat(value),
     "timestamp": _timestamp,
 }
 

@@ -99,7 +99,9 @@ class Predicate:
         Raises:
             UsageProblem: a column cannot be compared with the value.
         """
-        return batch.filter(self.mask(functools.partial(column_at, batch)))
+        return batch.filter(
+            self.mask(lambda path: _field(batch.column(batch.schema.get_field_index(path[0])), path[1:]))
+        )
 
     def mask(self, column: Callable[[Path], pa.Array]) -> pa.BooleanArray:
         """Return for every row whether the condition is true, NULL if that is unknown.
@@ -150,12 +152,6 @@ def cannot_use(text: str, why: str) -> UsageProblem:
         why,
         "write it like: id = 2 AND (name LIKE 'a%' OR day BETWEEN '2024-01-01' AND '2024-01-31')",
     )
-
-
-def column_at(batch: pa.RecordBatch, path: Path) -> pa.Array:
-    """Return a column of a batch, or a field inside it; NULL if a struct around it is NULL."""
-    column = batch.column(batch.schema.get_field_index(path[0]))
-    return _field(column, path[1:])
 
 
 def _field(array: pa.Array, path: Path) -> pa.Array:

@@ -45,7 +45,6 @@ class ColumnBounds:
         values: whether there may be anything else.
         low: at most the least value, in the units of :func:`acidctl.rows.scan.compare.domain`; None if unknown.
         high: at least the greatest value.
-        absent: returns whether a value, in the same units, is certainly not among them; None if unknown.
     """
 
     kind: pa.DataType
@@ -53,7 +52,6 @@ class ColumnBounds:
     values: bool = True
     low: Any = None
     high: Any = None
-    absent: Callable[[Any], bool] | None = None
 
     def may(self, sign: str, value: Literal, *, negated: bool = False) -> bool:
         """Return whether ``column sign value`` may be true for some row, or false if `negated`."""
@@ -70,8 +68,7 @@ class ColumnBounds:
         low, high = self.low, self.high
         compare = OPERATORS[sign]
         if sign == "=":
-            within = (low is None or low <= wanted) and (high is None or high >= wanted)
-            return within and not (self.absent and self.absent(wanted))
+            return (low is None or low <= wanted) and (high is None or high >= wanted)
         if sign == "<>":
             return pa.types.is_floating(self.kind) or low is None or low != high or low != wanted
         bound = low if sign[0] == "<" else high
@@ -124,7 +121,8 @@ def _bounds(
 def _range(tail: Tail, column: pb.ColumnStatistics, own: OrcType, target: OrcType) -> tuple[Any, Any]:
     """Return the least and the greatest value; None if the statistics are missing or cannot be trusted."""
     if own.kind in _INTEGERS and target.kind in _INTEGERS:
-        return _numbers(column.intStatistics)
+        low, high = _ends(column.intStatistics)
+        return (None if low is None else Fraction(low)), (None if high is None else Fraction(high))
     if own.kind in _FLOATS and target.kind in (own.kind, "double"):
         low, high = _doubles(column.doubleStatistics, tail.footer.writer)
         # ORC C++ keeps statistics of the doubles that it was given; a FLOAT column holds the nearest floats.
@@ -134,7 +132,9 @@ def _range(tail: Tail, column: pb.ColumnStatistics, own: OrcType, target: OrcTyp
         if not cut and (tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732):
             return _texts(column.stringStatistics)
     if own.kind == target.kind == "date":
-        return _dates(column.dateStatistics, hybrid=is_hybrid(tail))
+        low, high = _ends(column.dateStatistics)
+        is_known = low is not None and high is not None and not (is_hybrid(tail) and low < SWITCH)
+        return (Fraction(low), Fraction(high)) if is_known else (None, None)
     if own.kind == target.kind and own.kind in TIMESTAMP_KINDS:
         return _times(column.timestampStatistics)
     same_decimals = (own.kind, own.precision, own.scale) == (target.kind, target.precision, target.scale)
@@ -145,11 +145,6 @@ def _range(tail: Tail, column: pb.ColumnStatistics, own: OrcType, target: OrcTyp
 
 def _ends(statistics: Any, low: str = "minimum", high: str = "maximum") -> tuple[Any, Any]:
     return tuple(getattr(statistics, name) if statistics.HasField(name) else None for name in (low, high))  # type: ignore[return-value]
-
-
-def _numbers(statistics: pb.IntegerStatistics) -> tuple[Any, Any]:
-    low, high = _ends(statistics)
-    return (None if low is None else Fraction(low)), (None if high is None else Fraction(high))
 
 
 def _doubles(statistics: pb.DoubleStatistics, writer: int) -> tuple[Any, Any]:
@@ -173,13 +168,6 @@ def _texts(statistics: pb.StringStatistics) -> tuple[Any, Any]:
     # Java replaces bytes that are not UTF-8 with U+FFFD, which sorts differently; "" may mean that there is no bound.
     odd = "\N{REPLACEMENT CHARACTER}".encode()
     return (None if low is None or odd in low else low), (None if not high or odd in high else high)
-
-
-def _dates(statistics: pb.DateStatistics, *, hybrid: bool) -> tuple[Any, Any]:
-    low, high = _ends(statistics)
-    if low is None or high is None or (hybrid and low < SWITCH):
-        return None, None
-    return Fraction(low), Fraction(high)
 
 
 def _times(statistics: pb.TimestampStatistics) -> tuple[Any, Any]:

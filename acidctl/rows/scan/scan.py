@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -35,32 +34,16 @@ from acidctl.rows.read.visibility import (
     with_loss,
 )
 from acidctl.rows.scan.columns import (
-    ROW_ID_TYPE,
     ColumnSource,
     FileColumns,
     Namespace,
     PartitionColumn,
     ScanColumn,
+    StripeRows,
     known_of_partition,
     known_of_stripe,
 )
 from acidctl.rows.scan.predicate import Predicate
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """The rows of a stripe; `ids` is None if nothing needs them."""
-
-    source: EventFile
-    ids: Ids | None
-    rows: pa.StructArray
-    files: FileColumns
-
-
-def _parsed(where: str, row: OrcType) -> Predicate:
-    from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - it imports sqlglot, which is slow
-
-    return parse_condition(where, row)
 
 
 class Scan:
@@ -105,7 +88,7 @@ class Scan:
         on_loss: OnLoss | None = None,
     ) -> None:
         snapshot.require_history()
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._only = only
         self.deleted = deleted
         self._on_loss = on_loss
@@ -118,10 +101,17 @@ class Scan:
         chosen = self._names.tops
         if columns is not None:
             chosen = [self._names.find(column, shown) if isinstance(column, str) else column for column in columns]
-            _refuse_twice([column.name for column in chosen])
+            twice = [name for name, count in Counter(column.name for column in chosen).items() if count > 1]
+            if twice:  # the output would be ambiguous, and JSON cannot hold it
+                what = f"column {twice[0]} is asked for twice"
+                raise UsageProblem(what, "names ignore case", "name every column once")
         first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
         self.columns = [*first, *chosen]
-        self.where = _parsed(where, self._names.struct) if isinstance(where, str) else where
+        if isinstance(where, str):
+            from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - it imports sqlglot, which is slow
+
+            where = parse_condition(where, self._names.struct)
+        self.where = where
         self._skipping = self.where or skipping
         self._used = {path: self._names.find_path(path) for path in (self._skipping.paths if self._skipping else ())}
         where_columns = list(self._used.values()) if self.where else []
@@ -151,7 +141,7 @@ class Scan:
         if not self.columns:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
-            raise BadDataError(f"{self._snapshot.fs.display(self._snapshot.path)} has no columns")
+            raise BadDataError(f"{self.snapshot.fs.display(self.snapshot.path)} has no columns")
         for number, (events, stripe, files) in enumerate(self._stripes(self.columns)):
             with self._loss_reported(events.source, stripe):
                 yielded = 0
@@ -174,7 +164,7 @@ class Scan:
         live = self._live(events.source, ids)
         if live is not None:
             ids, rows = ids.take(live), kept_rows(rows, live)
-        yield from self._finish(_Read(events.source, ids, rows, files))
+        yield from self._finish(StripeRows(events.source, ids, rows, files))
 
     def count(self) -> int:
         """Count the rows of :meth:`batches`, from footers alone if possible, else from as few columns as possible.
@@ -243,20 +233,19 @@ class Scan:
             if stripes and not wanted:
                 continue
             unique_places = list(dict.fromkeys(places))
-            declared = self._snapshot.declared
+            declared = self.snapshot.declared
             yield source, wanted, FileColumns(source.row_type, self.row_type, unique_places, source.format, declared)
 
     def _may_match(self, source: EventFile, stripe: int) -> bool:
-        if self._skipping is None:
-            return True
-        bounds = known_of_stripe(source, stripe, self._used, self.row_type, self._partition)
-        return self._skipping.may_match(bounds)
+        return self._skipping is None or self._skipping.may_match(
+            known_of_stripe(source, stripe, self._used, self.row_type, self._partition)
+        )
 
     @cached_property
     def _deletes(self) -> DeleteSet:
         if self._given_deletes is not None:
             return self._given_deletes()
-        return load_deletes(self.sources, self._snapshot.write_ids, on_loss=self._on_loss)
+        return load_deletes(self.sources, self.snapshot.write_ids, on_loss=self._on_loss)
 
     @contextmanager
     def _loss_reported(self, source: EventFile, stripe: int | None) -> Iterator[None]:
@@ -278,7 +267,7 @@ class Scan:
             return
         all_live = self._all_live(source, keys)
         if not (all_live or wants_ids or self.where) and (places := self._dead_places(source, keys)) is not None:
-            for batch in self._finish(_Read(source, None, events.rows(stripe, files.names), files)):
+            for batch in self._finish(StripeRows(source, None, events.rows(stripe, files.names), files)):
                 yield from without_places(batch, places, joined="uniontype" not in source.tail.schema.kinds)
             return
         read, live = self._read(events, stripe, files, ids=wants_ids or not all_live, all_live=all_live)
@@ -286,21 +275,22 @@ class Scan:
             if not live.any():
                 return
             ids = read.ids.take(live) if read.ids is not None else None
-            read = _Read(source, ids, kept_rows(read.rows, live), files)
+            read = StripeRows(source, ids, kept_rows(read.rows, live), files)
         yield from self._finish(read)
 
     def _read(
         self, events: EventReader, stripe: int, files: FileColumns, *, ids: bool, all_live: bool
-    ) -> tuple[_Read, Bools | None]:
+    ) -> tuple[StripeRows, Bools | None]:
         """Return the rows of a stripe, with `ids` or without, and a mask of the result's rows; None for all."""
         if ids:
-            read = _Read(events.source, *events.ids_with_rows(stripe, files.names), files)
+            read = StripeRows(events.source, *events.ids_with_rows(stripe, files.names), files)
         else:
-            read = _Read(events.source, None, events.rows(stripe, files.names), files)
+            read = StripeRows(events.source, None, events.rows(stripe, files.names), files)
         live = None if all_live or read.ids is None else self._live(events.source, read.ids)
         if self.where is None:
             return read, live
-        matching = self._matching(read)
+        mask = self.where.mask(lambda path: read.array(self._used[path], self._partition))
+        matching = np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), np.bool_)
         return read, matching if live is None else live & matching
 
     def _count(self, events: EventReader, stripe: int, files: FileColumns) -> int:
@@ -321,7 +311,7 @@ class Scan:
 
     def _key_range(self, source: EventFile, stripe: int) -> StripeRange | None:
         """Return the keys of a stripe by its statistics, if deletes or the write-id list make them matter."""
-        if self._deletes.size or not self._snapshot.write_ids.is_everything:
+        if self._deletes.size or not self.snapshot.write_ids.is_everything:
             return source.ranges[stripe]
         return None
 
@@ -335,7 +325,7 @@ class Scan:
         """Return whether statistics prove that all rows of the stripe are live and visible."""
         if self.deleted or source.may_hold_changes:
             return False
-        write_ids, deletes = self._snapshot.write_ids, self._deletes
+        write_ids, deletes = self.snapshot.write_ids, self._deletes
         valid = write_ids.is_everything or (keys is not None and keys.is_all_valid(write_ids))
         return valid and (not deletes.size or (keys is not None and not deletes.may_hit(keys)))
 
@@ -343,47 +333,22 @@ class Scan:
         """Return the positions of the dead rows if statistics show them, and that all other rows are visible."""
         if self.deleted or source.may_hold_changes or keys is None or not keys.is_dense:
             return None
-        if not self._deletes.is_absolute or not keys.is_all_valid(self._snapshot.write_ids):
+        if not self._deletes.is_absolute or not keys.is_all_valid(self.snapshot.write_ids):
             return None
         return self._deletes.places(keys)
 
     def _live(self, source: EventFile, ids: Ids) -> Bools | None:
         choose = dead_rows if self.deleted else live_rows
-        return choose(source, ids, self._snapshot.write_ids, self._deletes)
+        return choose(source, ids, self.snapshot.write_ids, self._deletes)
 
-    def _matching(self, read: _Read) -> Bools:
-        assert self.where is not None
-        mask = self.where.mask(lambda path: self._array(self._used[path], read))
-        return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), np.bool_)
-
-    def _finish(self, read: _Read) -> Iterator[pa.RecordBatch]:
+    def _finish(self, read: StripeRows) -> Iterator[pa.RecordBatch]:
         if not len(read.rows):
             return
-        columns = [self._array(column, read) for column in self.columns]
+        columns = [read.array(column, self._partition) for column in self.columns]
         # Not by the schema: a stripe whose timestamps need the wide form has another type.
         yield pa.RecordBatch.from_arrays(columns, names=self.output_type.names)
 
     def _chosen(
         self, source: EventFile, ids: Ids, rows: pa.StructArray, files: FileColumns, chosen: Bools
     ) -> Iterator[pa.RecordBatch]:
-        yield from self._finish(_Read(source, ids.take(chosen), kept_rows(rows, chosen), files))
-
-    def _array(self, column: ScanColumn, read: _Read) -> pa.Array:
-        if column.kind is ColumnSource.DATA:
-            return read.files.get(read.rows, column.place, read.source.fs.display(read.source.path))
-        if column.kind is ColumnSource.PARTITION:
-            value = self._partition[column.place[0]].value
-            return pa.repeat(pa.scalar(value, arrow_type(column.type)), len(read.rows))
-        assert read.ids is not None
-        keys = read.ids.keys
-        parts = [pa.array(keys.original), pa.array(keys.bucket.astype(np.int32)), pa.array(keys.row_id)]
-        if column.place:
-            return parts[column.place[0]]
-        return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
-
-
-def _refuse_twice(names: Sequence[str]) -> None:
-    """Raise UsageProblem if two columns have the same name: the output would be ambiguous, and JSON cannot hold it."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise UsageProblem(f"column {twice[0]} is asked for twice", "names ignore case", "name every column once")
+        yield from self._finish(StripeRows(source, ids.take(chosen), kept_rows(rows, chosen), files))

@@ -4,42 +4,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
-from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 
 from acidctl.acid.names import DEFAULT_PARTITION
-from acidctl.acid.reasons import Reason
 from acidctl.acid.time_travel import of_one_table
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
 from acidctl.base.arguments import as_path, require_type
 from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.base.nearest import did_you_mean
+from acidctl.base.packed import Packed
 from acidctl.location.arguments import is_hive_name
 from acidctl.location.find import find_table
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation, ever_changing, is_any_stale
 from acidctl.orc.types import OrcType
-from acidctl.rows.convert.matching import Place, table_row_type
-from acidctl.rows.read.events import EventFile
+from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.past_snapshot import seen_at
-from acidctl.rows.read.selection import limited
-from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, with_loss
+from acidctl.rows.read.visibility import OnLoss, open_sources
 from acidctl.rows.scan.arrow_rows import ArrowRows
-from acidctl.rows.scan.arrow_types import add_wide, of_schema, schema_of, varies
 from acidctl.rows.scan.columns import PartitionColumn
-from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.rows.scan.packed import Packed
 from acidctl.rows.scan.partition_values import PartitionValue, declared_type, partition_type, typed
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
+from acidctl.rows.scan.table_scan import Part, Summary, TableScan, may_be_skipped
 from acidctl.storage.registry import open_location
 
 # The locations may change between listing them and getting the write-id list: they are listed at most this often.
@@ -227,14 +221,14 @@ class Table(ArrowRows):
 
     def _opened(
         self, at: int | None, partition: Mapping[str, PartitionValue], on_loss: OnLoss | None, skip_hint: str
-    ) -> tuple[_Summary, Packed[Part]]:
+    ) -> tuple[Summary, Packed[Part]]:
         """Open the files of the locations with these partition values, in the order of `found`."""
         snapshots = self.snapshots_at(at)
-        summary = _Summary()
+        summary = Summary()
 
         def parts() -> Iterator[Part]:
             for snapshot, found, location in zip(snapshots, self.found, self.locations, strict=True):
-                with _may_be_skipped(skip_hint, "nothing in it can be read"):
+                with may_be_skipped(skip_hint, "nothing in it can be read"):
                     sources = open_sources(snapshot, on_loss)
                 is_wanted = self._matches(location, partition)
                 summary.add(snapshot, sources, is_wanted=is_wanted)
@@ -340,166 +334,5 @@ def _partition_path(values: Mapping[str, PartitionValue]) -> str:
     return "/".join(f"{name}={value}" for name, value in values.items())
 
 
-@contextmanager
-def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
-    """Add to an error what is lost, and `hint`: how to get the rest."""
-    try:
-        yield
-    except Unreadable as error:
-        whole = with_loss(error, lost)
-        raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
-
-
 def _shared(snapshot: Snapshot) -> Iterable[object]:
     return snapshot.fs, snapshot.write_ids, snapshot.txns, snapshot.declared, snapshot.source, snapshot.assumed
-
-
-class _Summary:
-    """Facts about all locations of a table, gathered while each is in memory; see :class:`TableScan`."""
-
-    def __init__(self) -> None:
-        self.row_type = OrcType("struct")
-        self.notes: dict[Reason, None] = {}
-        self.newest = 0
-        self.warnings: list[str] = []
-        self._types: list[tuple[int, OrcType]] = []
-        self._interned: dict[OrcType, OrcType] = {}  # most files have the same type
-
-    def add(self, snapshot: Snapshot, sources: Iterable[EventFile], *, is_wanted: bool) -> None:
-        """Add a location. The types of its files count even if its rows are not wanted."""
-        rows = (source for source in sources if not source.is_delete)
-        self._types += [(s.file.max_write_id, self._interned.setdefault(s.row_type, s.row_type)) for s in rows]
-        if is_wanted:
-            self.notes |= dict.fromkeys(snapshot.state.notes)
-            ids = (v.directory.max_write_id for v in snapshot.state.verdicts if v.directory)
-            self.newest = max(self.newest, max(ids, default=0))
-            self.warnings += odd_layout(snapshot)
-
-    def types(self) -> list[OrcType]:
-        return [kind for _, kind in sorted(self._types, key=itemgetter(0))]
-
-
-class Part(NamedTuple):
-    """The files of one location that a scan reads."""
-
-    snapshot: Snapshot
-    partition: tuple[PartitionColumn, ...]
-    sources: Sequence[EventFile]
-
-
-class TableScan(ArrowRows):
-    """The rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
-
-    Attributes:
-        parts: one for each location.
-        notes: the assumptions of the snapshots, without duplicates.
-        newest: the greatest write id in the names of directories, read or not; 0 if there are none.
-        warnings: a sentence for each layout that Hive never writes, and its effect on the rows.
-        output_type: the type of the rows in ORC's types, which distinguish CHAR from STRING.
-        declared: the same type as an Arrow schema.
-    """
-
-    def __init__(
-        self,
-        parts: Sequence[Part],
-        summary: _Summary,
-        scan_of: Callable[[Part, str | Predicate | None], Scan],
-        where: str | None,
-        skip_hint: str,
-    ) -> None:
-        self.parts = parts
-        self.notes, self.newest, self.warnings = tuple(summary.notes), summary.newest, summary.warnings
-        self._scan_of = scan_of
-        self._condition = where
-        self._skip_hint = skip_hint
-        first = scan_of(parts[0], where)
-        self._first: Scan | None = first
-        self._where = first.where
-        self._row_type = first.row_type
-        self._deleted = first.deleted
-        self.output_type = first.output_type
-        self.declared: pa.Schema = first.schema
-
-    def _scans(self) -> Iterator[Scan]:
-        for position, part in enumerate(self.parts):
-            first, self._first = self._first, None
-            yield first if first and not position else self._scan_of(part, self._where)
-
-    def __repr__(self) -> str:
-        names = ", ".join(self.declared.names)
-        where = f", where {self._condition}" if self._condition else ""
-        deleted = ", deleted rows" if self._deleted else ""
-        return f"<acidctl scan of ({names}){where}{deleted}, locations: {len(self.parts)}>"
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """Return the schema of all batches: :attr:`declared`, with wider types for columns whose values need them.
-
-        A timestamp column is ``acidctl.wide_timestamp`` instead of ``timestamp[ns]`` if a file may hold a value outside
-        its range, by its statistics; timestamps of files without statistics are read. A union has one more alternative,
-        for NULL.
-        """
-        if not self._varying_columns:
-            return self.declared
-        wide: set[Place] = set()
-        for scan in self._scans():
-            add_wide(wide, scan.sources, scan.columns, self._row_type)
-        return schema_of(self.output_type, wide)
-
-    @cached_property
-    def _varying_columns(self) -> list[int]:
-        return [position for position, kind in enumerate(self.output_type.children) if varies(kind)]
-
-    @property
-    def snapshots(self) -> list[Snapshot]:
-        """Return the snapshot of every location."""
-        return [part.snapshot for part in self.parts]
-
-    def to_batches(self, limit: int | None = None, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in batches of :attr:`schema`, location by location, a stripe at a time.
-
-        Memory is bounded by a stripe and the deletes.
-
-        Args:
-            limit: yield only the first rows, up to this number; a small limit reads little.
-            threads: threads that read stripes ahead; the order stays the same. Each needs memory for one stripe.
-
-        Raises:
-            BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
-        """
-        for batch in self.batches_as_read(limit) if threads < 2 else limited(self._by_threads(threads), limit):
-            yield of_schema(batch, self.schema, self._varying_columns) if self._varying_columns else batch
-
-    def batches_as_read(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Like :meth:`to_batches`, but each batch has the types that its own values need, so no other file is read."""
-        batches = (batch for scan in self._scans() for batch in self._with_hint(scan.batches(limit or 0)))
-        return limited(batches, limit)
-
-    def _with_hint(self, values: Iterator[_T]) -> Iterator[_T]:
-        """Yield the values; errors get the hint of this scan."""
-        while True:
-            with _may_be_skipped(self._skip_hint):
-                value = next(values, None)
-            if value is None:
-                return
-            yield value
-
-    def _by_threads(self, threads: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the same order, while each thread reads a stripe ahead."""
-        pieces = (piece for scan in self._scans() for piece in scan.pieces())
-        for batches in self._with_hint(parallel.results(lambda piece: piece(), pieces, threads, ahead=threads)):
-            yield from batches
-
-    def count(self) -> int:
-        """Count the rows, from footers alone if possible, else from as few columns as possible.
-
-        Raises:
-            BadDataError, NotFoundError: see :meth:`to_batches`.
-        """
-        return sum(self.counts())
-
-    def counts(self) -> Iterator[int]:
-        """Yield the counts of parts of the rows, as they are counted."""
-        with _may_be_skipped(self._skip_hint):
-            for scan in self._scans():
-                yield from scan.counts()

@@ -18,8 +18,8 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.hostile_streams import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import RecordKey, Tail
+from acidctl.rows.foreign.foreign_reader import ForeignReader
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
-from acidctl.rows.foreign.parquet_and_text import ForeignReader
 from acidctl.rows.read.bucket_numbers import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Keys, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS, Ids

@@ -106,12 +106,7 @@ def test_names_that_are_no_file(acidctl: Call, crud: Path, tmp_path: Path) -> No
     assert ".part" not in found.err
 
 
-def test_rows_as_records(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    assert acidctl("cat", "-x", crud).out.splitlines() == [
-        "-[ RECORD 1 ]".ljust(40, "-"), "id    | 1", "value | A",
-        "-[ RECORD 2 ]".ljust(40, "-"), "id    | 2", "value | B",
-    ]  # fmt: skip
-    assert acidctl("cat", "-x", "-o", "csv", crud).status == 2
+def test_rows_as_a_table(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("cat", "-o", "table", crud).out.split() == ["id", "value", "1", "A", "2", "B"]
 
 
@@ -119,7 +114,6 @@ def test_rows_that_are_wider_than_the_terminal_become_records(terminal, crud: Pa
     line = ("cat", "-o", "table", "--row-id", crud)
     assert "RECORD" not in terminal.run(*line, columns=80)[1]
     assert "-[ RECORD 2 ]" in terminal.run(*line, columns=40)[1]
-    assert "RECORD" not in terminal.run(*line, "--no-record", columns=40)[1]
 
 
 def test_rows_that_are_wider_than_a_pipe_was_told_to_be_become_records(  # type: ignore[no-untyped-def]

@@ -23,7 +23,7 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
 from acidctl.rows.read.events import EventReader
-from acidctl.rows.scan.table import TableScan
+from acidctl.rows.scan.table_scan import TableScan
 
 TIME, INSTANT, INT = OrcType("timestamp"), OrcType("timestamp with local time zone"), OrcType("int")
 NOON = datetime.datetime(2024, 1, 1, 12)

@@ -14,7 +14,7 @@ from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.location.metastore_schema import Declared
-from acidctl.rows.foreign import parquet_and_text
+from acidctl.rows.foreign import parquet_reader
 from acidctl.rows.foreign.parquet_file import ParquetTime, as_meant, parquet_time
 from acidctl.rows.scan.scan import Scan
 
@@ -107,7 +107,7 @@ def test_timestamps_come_back_to_the_zone_of_the_writer(tmp_path: Path, monkeypa
         assert created_by.startswith("parquet-cpp-arrow")
         return parquet_time(JAVA, found, int96=int96)
 
-    monkeypatch.setattr(parquet_and_text, "parquet_time", by_java)
+    monkeypatch.setattr(parquet_reader, "parquet_time", by_java)
     recent = ["2021-01-01 12:00:00.000005", "2021-07-01 00:30:00.0"]
     assert [row["t"] for row in rows_of(tmp_path / "few")] == [*recent, None]
     assert [row["t"] for row in rows_of(tmp_path / "all")] == [

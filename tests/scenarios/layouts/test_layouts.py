@@ -205,7 +205,7 @@ def test_insert_only_text_is_read_packed_or_not(
     delta.mkdir()
     (delta / name).write_bytes(data)
     for block in (8 << 20, 16, 1):
-        monkeypatch.setattr("acidctl.rows.foreign.parquet_and_text._BLOCK", block)
+        monkeypatch.setattr("acidctl.rows.foreign.text_reader._BLOCK", block)
         assert rows(tmp_path) == [{"line": line} for line in EXPECTED_LINES]
     if name not in ("000000_0", "000000_0.gz"):
         return

@@ -22,7 +22,7 @@ from acidctl.base.errors import AcidctlError
 from acidctl.compaction.request import NoWork
 from acidctl.metastore import interface as wire
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan.table import TableScan
+from acidctl.rows.scan.table_scan import TableScan
 from acidctl.validation.findings import Depth, Severity
 from acidctl.verbs.compact_options import CompactOptions, WriteOptions
 from acidctl.verbs.options import LockOptions

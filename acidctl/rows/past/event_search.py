@@ -1,31 +1,31 @@
-"""Counts the events of one file that hold a row which meets a condition, whatever the row's state is now."""
+"""The search for events of one file whose rows meet a condition, whatever the state of the rows is now."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.erasure.bloom_filters import with_bloom_filters
 from acidctl.location.metastore_schema import Declared
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.scan.columns import (
-    ROW_ID_TYPE,
     ColumnSource,
     FileColumns,
     Namespace,
     PartitionColumn,
     ScanColumn,
+    StripeRows,
     known_of_stripe,
     own_column,
+    row_id_array,
 )
 from acidctl.rows.scan.predicate import Path, Predicate
-from acidctl.rows.scan.pruning import stripe_bounds
+from acidctl.rows.scan.pruning import ColumnBounds, stripe_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Matched:
         events: number of events with a row that meets the condition.
         undecided: number of further events that depend on a column which the file does not have.
         stripes: number of stripes.
-        read: number of stripes whose rows were read; statistics or bloom filters rule out the others.
+        read: number of stripes whose rows were read; statistics rule out the others.
         places: numbers of the stripes with such events.
         lacks: names of the columns of the condition that the file does not have.
     """
@@ -100,6 +100,29 @@ class EventSearch:
                 places += [stripe] * bool(possible)
         return Matched(events, undecided, count, len(wanted), tuple(places), lacks)
 
+    def find_ids(self, source: EventFile) -> tuple[list[Ids], int]:
+        """Return the ids of the events of a file, deletes included, whose ROW__ID meets the condition.
+
+        Returns:
+            Those of each stripe that has some; and the number of stripes whose id columns were read.
+
+        Raises:
+            BadDataError, NotFoundError, AccessError, StorageError: the file cannot be read.
+        """
+        count = len(source.tail.stripes)
+        wanted = [stripe for stripe in range(count) if self._predicate.may_match(self._bounds(source, stripe))]
+        matching: list[Ids] = []
+        if wanted:
+            with source.open() as reader:
+                matching = [self._matching(reader.ids(stripe)) for stripe in wanted]
+        return [ids for ids in matching if len(ids.current)], len(wanted)
+
+    def _matching(self, ids: Ids) -> Ids:
+        return ids.take(_true(self._predicate.mask(lambda path: row_id_array(self._used[path], ids))))
+
+    def _bounds(self, source: EventFile, stripe: int) -> Callable[[Path], ColumnBounds | None]:
+        return known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
+
     def _is_missing(self, source: EventFile, column: ScanColumn, *, by_name: bool) -> bool:
         if column.kind is ColumnSource.PARTITION:
             return column.name.lower() in self._unknown
@@ -115,10 +138,7 @@ class EventSearch:
             return False
         if isinstance(condition, bool):
             return True
-        bounds = known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
-        if not condition.may_match(bounds):
-            return False
-        return condition.may_match(with_bloom_filters(bounds, source, stripe, self._used, self._row_type))
+        return condition.may_match(self._bounds(source, stripe))
 
     def _counts(
         self, reader: EventReader, stripe: int, sure: Predicate | bool, maybe: Predicate | bool
@@ -137,29 +157,16 @@ class EventSearch:
         else:
             rows = reader.rows(stripe, files.names)
         filled = np.asarray(rows.is_valid().to_numpy(zero_copy_only=False), np.bool_)
-
-        def array(path: Path) -> pa.Array:
-            return self._array(self._used[path], reader.source, ids, rows, files)
+        read = StripeRows(reader.source, ids, rows, files)
 
         def count(condition: Predicate | bool) -> int:
             if isinstance(condition, bool):
                 return int(np.count_nonzero(filled)) if condition else 0
-            return int(np.count_nonzero(filled & _true(condition.mask(array))))
+            mask = condition.mask(lambda path: read.array(self._used[path], self._partition))
+            return int(np.count_nonzero(filled & _true(mask)))
 
         held = count(sure)
         return held, held if maybe is sure else count(maybe)
-
-    def _array(
-        self, column: ScanColumn, source: EventFile, ids: Ids | None, rows: pa.StructArray, files: FileColumns
-    ) -> pa.Array:
-        if column.kind is ColumnSource.DATA:
-            return files.get(rows, column.place, source.fs.display(source.path))
-        if column.kind is ColumnSource.PARTITION:
-            return pa.repeat(pa.scalar(self._partition[column.place[0]].value, arrow_type(column.type)), len(rows))
-        assert ids is not None
-        keys = ids.keys
-        parts = [pa.array(keys.original), pa.array(keys.bucket.astype(np.int32)), pa.array(keys.row_id)]
-        return parts[column.place[0]] if column.place else pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
 
 
 def _true(mask: pa.BooleanArray) -> Bools:

@@ -1,4 +1,4 @@
-"""Read every event of some data files with its synthetic columns, deleted and aborted ones included."""
+"""The events of some data files with their synthetic columns, deleted and aborted ones included."""
 
 from __future__ import annotations
 
@@ -7,45 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError, UsageProblem
+from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.base.nearest import did_you_mean
-from acidctl.location.walk import walk_locations
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.convert.conform import How, select_fields
 from acidctl.rows.convert.matching import merge_row_types
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_numbers import decode_all
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
-from acidctl.rows.read.files_at_path import event_files_at
-from acidctl.storage.port import FileSystem
 
 _KINDS = dict(zip(ID_COLUMNS, ("int", "bigint", "int", "bigint", "bigint"), strict=True))
 _DECODED = {"operationName": "string", "bucketId": "int", "statementId": "int"}
-
-OnError = Callable[[AcidctlError], None]
-
-
-def files_below(fs: FileSystem, path: str, on_error: OnError, on_empty: Callable[[str], None]) -> Iterator[EventFile]:
-    """Yield the event files at a path: a file, a directory, or a table with all its partitions.
-
-    Args:
-        on_error: receives the error of each file below a directory that cannot be opened.
-        on_empty: receives each location without events, as a user would type it.
-
-    Raises:
-        UsageProblem: the path holds several tables.
-    """
-    is_dir = fs.stat(path).is_dir
-    locations = [location for location, _ in walk_locations(fs, path)] if is_dir else []
-    tables = sorted({location.table for location in locations})
-    if len(tables) > 1:
-        what = f"{fs.display(path)} holds several tables"
-        raise UsageProblem(what, f"there are {', '.join(tables[:5])}", "give one of them")
-    for place in [location.path for location in locations] if len(locations) > 1 else [path]:
-        files = event_files_at(fs, place, on_error)
-        if not files:
-            on_empty(fs.display(place))
-        yield from files
 
 
 class EventDump:
@@ -59,6 +31,7 @@ class EventDump:
 
     Attributes:
         types: the row type of the batches.
+        files: how many there are.
 
     Raises:
         NotFoundError: a column does not exist.
@@ -72,15 +45,16 @@ class EventDump:
         where: str | None,
         *,
         decode: bool,
-        on_error: OnError,
+        on_error: Callable[[AcidctlError], None],
     ) -> None:
         self._sources, self._decode, self._on_error = sources, decode, on_error
+        self.files = len(sources)
         self._rows = merge_row_types([source.row_type for source in sources] or [OrcType("struct")])
         kinds = {name: OrcType(kind) for name, kind in (_KINDS | (_DECODED if decode else {})).items()}
         self._ids, self._fields = _chosen(columns, list(kinds), self._rows)
         self._predicate = None
         if where is not None:
-            from acidctl.rows.scan.condition import parse_condition
+            from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - it imports sqlglot, which is slow
 
             self._predicate = parse_condition(where, row_of(kinds.items()))
         fields = [(name, kinds[name]) for name in self._ids]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -11,8 +11,9 @@ from acidctl.acid.state import State, Verdict
 from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.cleaning.advice import Action
 from acidctl.cleaning.explain import MayClean, ProofInputs, VerdictProof, proof_inputs, prove_all
-from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
-from acidctl.location.snapshot import DirectoryListing, Snapshot, list_location, take_snapshot
+from acidctl.erasure.holders import HolderKind, PhysicalFile, physical_files
+from acidctl.erasure.searched_file import SearchedFile
+from acidctl.location.snapshot import Snapshot, list_location, take_snapshot
 from acidctl.location.table_location import TableLocation
 from acidctl.wording import text_of
 
@@ -44,69 +45,62 @@ class ErasureStep:
     Attributes:
         names: the directories, relative to the location, or paths that it applies to.
         not_before: seconds since the epoch; None if it can be done at once, or after the step before it.
-        after_retention: it must wait for the retention of cleaning again, counted from the step before it.
         why: sentences about obstacles, and what must happen before.
+        after_retention: it must wait for the retention of cleaning again, counted from the step before it.
         write_ids: open write ids that hold a compaction back.
     """
 
     remedy: Remedy
     names: tuple[str, ...] = ()
     not_before: float | None = None
-    after_retention: bool = False
     why: tuple[str, ...] = ()
+    after_retention: bool = False
     write_ids: tuple[int, ...] = ()
 
 
-def erasure_steps(
-    survey: Survey | None, held: Collection[Holder], unknown: Collection[Holder], live: int | None
-) -> tuple[ErasureStep, ...]:
-    """Return the steps for the directories that hold matching rows, or may.
+def erasure_steps(survey: Survey | None, files: Iterable[SearchedFile], live: int | None) -> tuple[ErasureStep, ...]:
+    """Return the steps that remove the matching rows of some files.
 
     Args:
         survey: of the location; None beside the locations of a table.
-        held: directories that hold such rows.
-        unknown: directories that may hold some.
         live: number of such rows that readers see; None if not known.
     """
-    return tuple(_steps(survey, list(held), list(unknown), live))
-
-
-def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], live: int | None) -> Iterator[ErasureStep]:
+    files = list(files)
+    held = {file.holder for file in files if file.matched.events}
+    unknown = {file.holder.name for file in files if file.problem}
     names = {kind: tuple(sorted({holder.name for holder in held if holder.kind is kind})) for kind in HolderKind}
-    current, dead = names[HolderKind.CURRENT], names[HolderKind.OBSOLETE] + names[HolderKind.ABORTED]
-    if live or (live is None and current):
-        yield ErasureStep(Remedy.DELETE)
-    if survey and names[HolderKind.IGNORED]:
-        yield ErasureStep(Remedy.DECIDE, names[HolderKind.IGNORED], why=_next(survey, names[HolderKind.IGNORED]))
-    if survey and current and live == 0 and _is_alone(survey):
-        yield ErasureStep(Remedy.WRITE)
-    if survey and current:
-        yield ErasureStep(Remedy.COMPACT, current, write_ids=_open_below(survey, current))
-    if survey and (current or dead):
-        until, why = _when(survey, dead)
-        yield ErasureStep(Remedy.CLEAN, dead, until, after_retention=bool(current), why=why)
-    if survey and (staging := names[HolderKind.STAGING]):
-        until, why = _when(survey, staging)
-        yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, until, why=why)
+    steps = [ErasureStep(Remedy.DELETE)] if live or (live is None and names[HolderKind.CURRENT]) else []
+    if survey:
+        steps += _steps_inside(survey, names, live)
     elif names[HolderKind.STAGING]:
-        yield ErasureStep(Remedy.CLEAN_LEFTOVERS, names[HolderKind.STAGING])
+        steps.append(ErasureStep(Remedy.CLEAN_LEFTOVERS, names[HolderKind.STAGING]))
     kept = names[HolderKind.TRASH] + names[HolderKind.BACKUP]
-    if kept or (survey and (current or dead or names[HolderKind.STAGING])):
-        yield ErasureStep(Remedy.PURGE, kept)
-    for kind, remedy in (
-        (HolderKind.HDFS_TRASH, Remedy.EMPTY_HDFS_TRASH),
-        (HolderKind.OTHER, Remedy.REMOVE),
-    ):
-        if names[kind]:
-            yield ErasureStep(remedy, names[kind])
-    if unknown:
-        yield ErasureStep(Remedy.LOOK, tuple(sorted({holder.name for holder in unknown})))
+    if kept or (survey and any(step.remedy in (Remedy.CLEAN, Remedy.CLEAN_LEFTOVERS) for step in steps)):
+        steps.append(ErasureStep(Remedy.PURGE, kept))
+    for kind, remedy in ((HolderKind.HDFS_TRASH, Remedy.EMPTY_HDFS_TRASH), (HolderKind.OTHER, Remedy.REMOVE)):
+        steps += [ErasureStep(remedy, names[kind])] if names[kind] else []
+    return (*steps, *([ErasureStep(Remedy.LOOK, tuple(sorted(unknown)))] if unknown else []))
 
 
-def _is_alone(survey: Survey) -> bool:
-    """Return whether a reader reads a single base or delta."""
-    state = survey.snapshot.state
-    return not state.originals and len(state.deltas) + bool(state.base) == 1
+def _steps_inside(
+    survey: Survey, names: Mapping[HolderKind, tuple[str, ...]], live: int | None
+) -> Iterator[ErasureStep]:
+    """Yield the steps for the entries of a location itself."""
+    current, dead = names[HolderKind.CURRENT], names[HolderKind.OBSOLETE] + names[HolderKind.ABORTED]
+    if ignored := names[HolderKind.IGNORED]:
+        advice = [step for name in ignored if name in survey.proofs for step in survey.proofs[name].next]
+        why = dict.fromkeys(str(step) for step in advice if step.action is not Action.CLEAN)
+        yield ErasureStep(Remedy.DECIDE, ignored, why=tuple(why))
+    if current:
+        state = survey.snapshot.state
+        is_alone = not state.originals and len(state.deltas) + bool(state.base) == 1
+        if live == 0 and is_alone:
+            yield ErasureStep(Remedy.WRITE)
+        yield ErasureStep(Remedy.COMPACT, current, write_ids=_open_below(survey, current))
+    if current or dead:
+        yield ErasureStep(Remedy.CLEAN, dead, *_when(survey, dead), after_retention=bool(current))
+    if staging := names[HolderKind.STAGING]:
+        yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, *_when(survey, staging))
 
 
 def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[str, ...]]:
@@ -123,11 +117,6 @@ def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[s
         elif proof and name in survey.proof_inputs.cleaning.kept_back:
             why[text_of(survey.proof_inputs.cleaning.kept_back[name])] = None
     return max(until, default=None), tuple(why)
-
-
-def _next(survey: Survey, names: Collection[str]) -> tuple[str, ...]:
-    steps = [step for name in names if name in survey.proofs for step in survey.proofs[name].next]
-    return tuple(dict.fromkeys(str(step) for step in steps if step.action is not Action.CLEAN))
 
 
 def _open_below(survey: Survey, names: Collection[str]) -> tuple[int, ...]:
@@ -170,25 +159,22 @@ def survey(found: TableLocation) -> Survey:
         NotFoundError, AccessError, StorageError, UsageProblem: it cannot be listed.
         RefusedError, ConflictError: see :meth:`acidctl.location.find.TableLocation.snapshot`.
     """
-    looked, closed = _looked(found)
+    fs, path, top, closed = found.fs, found.location.path, found.top, dict[str, AcidctlError]()
+
+    def listed(found: TableLocation) -> TableLocation:
+        closed.clear()
+        look = list_location(fs, path, top, lambda below, error: closed.update({f"{path}/{below}": error}), hidden=True)
+        return replace(found, listed=look)
+
+    looked = listed(found)
     again = looked.refresh_if_stale()
     if again is not looked:
-        looked, closed = _looked(again)
+        looked = listed(again)
+    closed = {fs.display(absolute): error for absolute, error in closed.items()}
     try:
         snapshot = looked.snapshot(readers=True, refresh=False)
     except BadDataError as error:
-        path = looked.location.path
         closed[found.shown] = error
-        snapshot = take_snapshot(found.fs, path, on_bad_metadata=lambda _path, _error: None, look=looked.look)
+        snapshot = take_snapshot(fs, path, on_bad_metadata=lambda _path, _error: None, look=looked.look)
     verdicts: dict[str, Verdict] = {verdict.name: verdict for verdict in snapshot.state.verdicts}
-    return Survey(looked, snapshot, tuple(physical_files(found.fs, snapshot.listing, verdicts)), closed)
-
-
-def _looked(found: TableLocation) -> tuple[TableLocation, dict[str, AcidctlError]]:
-    closed: dict[str, AcidctlError] = {}
-
-    def tell(path: str, error: AcidctlError) -> None:
-        closed[found.fs.display(f"{found.location.path}/{path}")] = error
-
-    look: DirectoryListing = list_location(found.fs, found.location.path, found.top, tell, hidden=True)
-    return replace(found, listed=look), closed
+    return Survey(looked, snapshot, tuple(physical_files(fs, snapshot.listing, verdicts)), closed)

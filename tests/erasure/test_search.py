@@ -16,7 +16,7 @@ from support.files.acid_files import AB, delete, insert, struct, write_acid, wri
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.api import Location
 from acidctl.base.errors import UsageProblem
-from acidctl.erasure.erasure import ErasureReport, TableErasure
+from acidctl.erasure.report import ErasureReport, TableErasure
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
 
@@ -103,7 +103,7 @@ def test_none_is_found_after_delete_compact_clean_and_purge(
         location.compact("major")
         assert location.erasure(condition).events == len(dead)
         location.clean(older_than=0, unsafe_retention=True)
-        kinds = {one.holder.kind.value for one in location.erasure(condition).reports[0].holdings}
+        kinds = {holder.kind.value for holder in location.erasure(condition).reports[0].holdings}
         assert kinds == {"trash"}
         location.purge()
     gone = location.erasure(condition, prove=True)
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     bad.write_bytes(bad.read_bytes()[:100])
     report = only(Location(tmp_path).erasure("a = 9"))
     assert (report.events, report.is_known) == (0, False)
-    assert [one.holder.name for one in report.holdings] == ["delta_0000002_0000002_0000"]
+    assert [holder.name for holder in report.holdings] == ["delta_0000002_0000002_0000"]
     assert [step.remedy for step in report.steps] == ["look"]
 
 

@@ -1,0 +1,63 @@
+"""Find where one row was inserted, rewritten and deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.verbs.options import REQUIRED, Kind, Options, option
+
+if TYPE_CHECKING:
+    from acidctl.location.snapshot import Snapshot
+    from acidctl.rows.past.blame import Blame
+    from acidctl.verbs.selection import Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlameOptions(Options):
+    """The row, by its ROW__ID."""
+
+    row: str = option(REQUIRED, kind=Kind.ARGUMENT, metavar="ROWID", help="writeid:bucketid:rowid, or ROW__ID as JSON.")
+
+
+class RowLife(NamedTuple):
+    """The events of a row in one location, by one snapshot of it."""
+
+    location: str
+    snapshot: Snapshot
+    blame: Blame
+
+    def require_found(self) -> None:
+        """Raise NotFoundError if no event of the row was found."""
+        if self.blame.status:
+            return
+        read, hidden_by = f"{self.blame.stripes_read} of {self.blame.stripes}", self.blame.hidden_by[:1]
+        hint = "if there was one, it was deleted before {} was compacted, and its traces cleaned"
+        raise NotFoundError(
+            f"no row {self.blame.row} in {self.location}",
+            f"no event of it is in any directory that is there ({read} stripes read)",
+            hint.format(*hidden_by) if hidden_by else "",
+        )
+
+
+def blame(selection: Selection, options: BlameOptions) -> RowLife:
+    """Search for the row in every directory of a location.
+
+    Raises:
+        UsageProblem: the text is not a ROW__ID, or several locations were named.
+        AcidctlError: see :func:`acidctl.rows.past.blame.blame`.
+    """
+    from acidctl.rows.past.blame import blame as search
+    from acidctl.rows.past.blame import parse_row_id
+
+    row = parse_row_id(options.row)
+    places = list(selection.readable())
+    if len(places) != 1:
+        raise UsageProblem(
+            f"{selection.shown} holds {len(places) or 'no'} locations",
+            "row ids are numbered by location",
+            f"give one of them: {places[0].shown}" if places else "",
+        )
+    snapshot = places[0].snapshot()
+    return RowLife(places[0].shown, snapshot, search(snapshot, row))
