@@ -342,11 +342,12 @@ def cases() -> list[Case]:
 
 
 def with_aborted(table: Path, size: int) -> None:
-    """Many write ids, every other one aborted, in a hundred wide deltas."""
-    for number in range(100):
-        low = number * size // 100 + 1
+    """Many write ids, every other one aborted, in at most a hundred wide deltas."""
+    count = min(100, size)
+    for number in range(count):
+        low = number * size // count + 1
         write(table, low)
-        wide = format_directory(Kind.DELTA, low, (number + 1) * size // 100)
+        wide = format_directory(Kind.DELTA, low, (number + 1) * size // count)
         (table / format_directory(Kind.DELTA, low, low, 0)).rename(table / wide)
 
 
