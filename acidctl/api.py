@@ -49,17 +49,16 @@ from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
-from acidctl.verbs.kept_runs import KeptRun, kept_runs
 from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.purge import purge
 from acidctl.verbs.reading.blame import BlameOptions, blame
 from acidctl.verbs.reading.cat import table_of
 from acidctl.verbs.reading.diff import DiffOptions, diff
 from acidctl.verbs.reading.erasure import ErasureOptions, erasure
+from acidctl.verbs.reading.validate import ValidateOptions, validate
 from acidctl.verbs.repair import RepairOptions, repair
-from acidctl.verbs.restore import restore
+from acidctl.verbs.restore import KeptRun, kept_runs, restore
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.validate import ValidateOptions, validate
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,6 @@ from acidctl.base.errors import AcidctlError
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
 from acidctl.location.find import find as find_places
-from acidctl.location.find import table_path
 from acidctl.location.snapshot_resolver import SnapshotSpec, open_warehouse
 from acidctl.outcome import Outcome, Result
 from acidctl.overview.location_status import LocationStatus
@@ -27,14 +26,14 @@ from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
-from acidctl.verbs.inspect import InspectOptions, inspect
 from acidctl.verbs.maintain_options import CleanOptions, NightlyOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.nightly import Part, Step, nightly
 from acidctl.verbs.policy import Policies
 from acidctl.verbs.purge import purge
+from acidctl.verbs.reading.inspect import InspectOptions, inspect
+from acidctl.verbs.reading.validate import ValidateOptions, validate
 from acidctl.verbs.restore import restore
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.validate import ValidateOptions, validate
 
 SCHEMA = pa.schema(
     [
@@ -130,9 +129,7 @@ class Locations(ArrowRows):
         Args:
             options: how deep: listing, footers or deep; or all options.
         """
-        events = Events()
-        yield from validate(self._now(), validate_options(options), events)
-        yield from _failures(events)
+        return self._done(validate, validate_options(options))
 
     def nightly(
         self, options: NightlyOptions | None = None, policies: Policies | None = None, engine: Engine | None = None
@@ -182,7 +179,7 @@ class Locations(ArrowRows):
         record: dict[str, Any]
         for found, result in islice(inspect(self._now(), InspectOptions(), Events()), limit):
             if isinstance(result, AcidctlError):
-                table = found.hive.full_name if found.hive else found.fs.display(table_path(found))
+                table = found.hive.full_name if found.hive else found.fs.display(found.location.table_path)
                 record = {"location": found.shown, "table": table, "problem": str(result)}
             else:
                 record = result.status.record()

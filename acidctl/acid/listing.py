@@ -113,7 +113,7 @@ CLOCKS_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """When the children of a location were last written.
+    """The times at which the children of a location were last written.
 
     Attributes:
         times: seconds since the epoch by name; None if the store has none.

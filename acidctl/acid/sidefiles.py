@@ -58,20 +58,25 @@ def parse_orc_acid_version(content: bytes, path: str) -> int:
     return int(content[:1])
 
 
+def flush_lengths(content: bytes) -> tuple[int, ...]:
+    """Return every complete length in a ``_flush_length``: big-endian longs (section 12)."""
+    complete = len(content) // 8
+    return struct.unpack(f">{complete}q", content[: complete * 8])
+
+
 def parse_flush_length(content: bytes, path: str) -> int:
-    """Return the logical length in bytes: the last complete big-endian long (section 12).
+    """Return the logical length in bytes: the last complete one.
 
     Raises:
-        BadDataError: the last number is incomplete or negative.
+        BadDataError: there is none, or it is negative.
     """
-    complete = len(content) // 8 * 8
-    if not complete:
+    lengths = flush_lengths(content)
+    if not lengths:
         raise BadDataError(
             f"cannot use {path}",
             f"it holds {len(content)} bytes and no complete length",
             "the writer may just be starting, or died; Hive refuses to read this file too",
         )
-    (length,) = struct.unpack(">q", content[complete - 8 : complete])
-    if length < 0:
-        raise BadDataError(f"cannot use {path}", f"its last length is {length}")
-    return int(length)
+    if lengths[-1] < 0:
+        raise BadDataError(f"cannot use {path}", f"its last length is {lengths[-1]}")
+    return lengths[-1]

@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 class EntryKind(StrEnum):
-    """What one child of a location is."""
+    """The kinds of children of a location."""
 
     BASE = "base"
     DELTA = "delta"
@@ -65,7 +65,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class AcidState:
-    """What a reader of one snapshot sees in one location.
+    """The state of one location, as a reader of one snapshot sees it.
 
     Attributes:
         base: the chosen base, or None.

@@ -18,7 +18,7 @@ class WriteIdListError(UsageProblem):
 
 
 class Range(Enum):
-    """How much of a range of ids an answer covers."""
+    """The part of a range of ids that an answer covers."""
 
     NONE = "none"
     SOME = "some"

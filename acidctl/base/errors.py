@@ -60,6 +60,10 @@ class AcidctlError(Exception):
     exit_status = ExitStatus.FAILED
     code = "error"
 
+    def __init_subclass__(cls, status: ExitStatus | None = None) -> None:
+        if status is not None:
+            cls.exit_status, cls.code = status, status.name.lower().replace("_", "-")
+
     def __init__(self, what: str, why: str = "", hint: str = "") -> None:
         super().__init__(what)
         self.what = what
@@ -73,18 +77,12 @@ class AcidctlError(Exception):
         return type(self), (self.what, self.why, self.hint)
 
 
-class UsageProblem(AcidctlError):
+class UsageProblem(AcidctlError, status=ExitStatus.USAGE):
     """An option, an argument or a value in a configuration cannot be used."""
 
-    exit_status = ExitStatus.USAGE
-    code = "usage"
 
-
-class NotFoundError(AcidctlError):
+class NotFoundError(AcidctlError, status=ExitStatus.NOT_FOUND):
     """A path does not exist, or holds nothing of the kind asked for."""
-
-    exit_status = ExitStatus.NOT_FOUND
-    code = "not-found"
 
 
 class GoneError(NotFoundError):
@@ -96,74 +94,44 @@ class GoneError(NotFoundError):
     code = "gone"
 
 
-class NotLookedAtError(AcidctlError):
+class NotLookedAtError(AcidctlError, status=ExitStatus.NOT_LOOKED_AT):
     """A named place holds no table, or fewer locations than the last recorded run found there."""
 
-    exit_status = ExitStatus.NOT_LOOKED_AT
-    code = "not-looked-at"
 
-
-class BadDataError(AcidctlError):
+class BadDataError(AcidctlError, status=ExitStatus.BAD_DATA):
     """A file or a name breaks the format."""
 
-    exit_status = ExitStatus.BAD_DATA
-    code = "bad-data"
 
-
-class AccessError(AcidctlError):
+class AccessError(AcidctlError, status=ExitStatus.ACCESS):
     """The storage denies access: permissions, credentials, a read-only file system."""
 
-    exit_status = ExitStatus.ACCESS
-    code = "access"
 
-
-class StorageError(AcidctlError):
+class StorageError(AcidctlError, status=ExitStatus.STORAGE):
     """The storage failed or cannot do what is needed."""
 
-    exit_status = ExitStatus.STORAGE
-    code = "storage"
 
-
-class RefusedError(AcidctlError):
+class RefusedError(AcidctlError, status=ExitStatus.REFUSED):
     """Doing it would not be safe, or was not confirmed."""
 
-    exit_status = ExitStatus.REFUSED
-    code = "refused"
 
-
-class EnvironmentProblem(AcidctlError):
+class EnvironmentProblem(AcidctlError, status=ExitStatus.ENVIRONMENT):
     """Java, Spark or a Python package is missing or of the wrong version."""
 
-    exit_status = ExitStatus.ENVIRONMENT
-    code = "environment"
 
-
-class ConflictError(AcidctlError):
+class ConflictError(AcidctlError, status=ExitStatus.CONFLICT):
     """The location changed meanwhile, or the target exists already."""
 
-    exit_status = ExitStatus.CONFLICT
-    code = "conflict"
 
-
-class HistoryError(AcidctlError):
+class HistoryError(AcidctlError, status=ExitStatus.HISTORY):
     """The snapshot asks for history that a compaction has destroyed (section 6.2)."""
 
-    exit_status = ExitStatus.HISTORY
-    code = "history"
 
-
-class VerifyError(AcidctlError):
+class VerifyError(AcidctlError, status=ExitStatus.VERIFY):
     """A result differs from what went in; nothing was published."""
 
-    exit_status = ExitStatus.VERIFY
-    code = "verify"
 
-
-class MemoryProblem(AcidctlError):
+class MemoryProblem(AcidctlError, status=ExitStatus.MEMORY):
     """The memory of the machine, of the container or of a limit ran out."""
-
-    exit_status = ExitStatus.MEMORY
-    code = "memory"
 
 
 def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:

@@ -90,4 +90,4 @@ class MemoryGrowth:
 
 
 GROWTH = MemoryGrowth()
-"""The limit of this process."""
+"""The limit of this process: the kernel has one for all its threads."""

@@ -379,7 +379,7 @@ class _Question:
         return getattr(_opened[self.number], self.method)(*self.values)
 
 
-_numbers = itertools.count()
+_numbers = itertools.count()  # a worker may serve files of several pools in turn, and tells them apart by number
 _opened: dict[int, Any] = {}  # in a worker, the file that it read last: all requests about one file come to one process
 _SPARE: list[_Worker] = []  # idle workers of all pools that keep theirs; they end with this process
 

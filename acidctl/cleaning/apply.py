@@ -44,7 +44,7 @@ class How(StrEnum):
 
 
 def never() -> bool:
-    """Never stop."""
+    """Return False: the caller never stops the work."""
     return False
 
 

@@ -51,7 +51,7 @@ class Topic(StrEnum):
 
 
 class MayClean(StrEnum):
-    """Whether cleaning may take an entry."""
+    """The answers to whether a cleaning may take an entry."""
 
     YES = "yes"
     KEPT_BACK = "kept-back"

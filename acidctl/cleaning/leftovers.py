@@ -13,7 +13,7 @@ from acidctl.acid.writeids import Range, ValidWriteIds
 from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.advice import COMPACTION_STAGING, LOCK_CLAIM, QUERY_STAGING, hidden_kind
 from acidctl.cleaning.retention import Policy
-from acidctl.location.change.owner import OWNER, owner_at
+from acidctl.location.change.own_files import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
 

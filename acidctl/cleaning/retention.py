@@ -20,7 +20,7 @@ FLOOR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a cleaning may take.
+    """The policy of a cleaning.
 
     Attributes:
         older_than: seconds. An obsolete entry may go if what supersedes it has this age, so that no reader that began

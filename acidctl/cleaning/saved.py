@@ -93,26 +93,26 @@ class SavedPlan:
         self,
         storage: Mapping[str, str],
         resolver: SnapshotResolver | None = None,
-        said: TableType | None = None,
-        surroundings: FormatDetector | None = None,
+        table_type: TableType | None = None,
+        formats: FormatDetector | None = None,
     ) -> CleaningPlan:
         """Plan the location again, as it is now, for the same entries.
 
         Args:
             storage: options of the store, which are not saved.
             resolver: decides what is committed by now; default: the lists in the file.
-            said: the type of the table according to the user.
-            surroundings: other formats found above locations, for reuse.
+            table_type: the type of the table according to the user.
+            formats: other formats found above locations, for reuse.
 
         Raises:
             ConflictError: the location changed; the message names the entry.
             RefusedError: the location is not known to be of a transactional table.
             AcidctlError: the location cannot be listed or planned.
         """
-        refuse_part_of_others(self.url, storage, surroundings or FormatDetector())
+        refuse_part_of_others(self.url, storage, formats or FormatDetector())
         fs, path = open_location(self.url, storage)
         alone = bool(self.names) and all(is_query_staging(name) for name in self.names)
-        snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, resolver, said)
+        snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, resolver, table_type)
         now = entry_digests(snapshot.listing, self.names, only=alone)
         for name in sorted(now.keys() | self.digests.keys()):
             if now.get(name) != self.digests.get(name):
@@ -135,9 +135,9 @@ class SavedPlan:
         return replace(plan, removals=tuple(removal for removal in plan.removals if removal.name in wanted))
 
     def _snapshot(
-        self, fs: FileSystem, path: str, resolver: SnapshotResolver | None, said: TableType | None
+        self, fs: FileSystem, path: str, resolver: SnapshotResolver | None, table_type: TableType | None
     ) -> Snapshot:
-        found = replace(at_path(fs, path, resolver or SnapshotResolver()), said=said)
+        found = replace(at_path(fs, path, resolver or SnapshotResolver()), given_type=table_type)
         evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)

@@ -21,7 +21,7 @@ from acidctl.rows.read.events import EventFile
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How the results of compactions are written.
+    """The options by which results of compactions are written.
 
     Attributes:
         overrides: fields of :class:`WriterSettings` that the user chose; with any of them every stripe is re-encoded.

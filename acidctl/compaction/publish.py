@@ -22,8 +22,7 @@ from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.refusals import deletes_above
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.location.change.lock import require_locked
-from acidctl.location.change.own_files import write_checked
-from acidctl.location.change.owner import OWNER, Owner
+from acidctl.location.change.own_files import OWNER, Owner, write_checked
 from acidctl.location.change.publication import (
     INTENT,
     Copy,

@@ -13,8 +13,7 @@ from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.trash import TRASH
 from acidctl.location.change.journal import MANIFEST
 from acidctl.location.change.lock import LOCK
-from acidctl.location.change.own_files import TORN
-from acidctl.location.change.owner import OWNER
+from acidctl.location.change.own_files import OWNER, TORN
 from acidctl.location.change.publication import INTENT
 from acidctl.location.walk import is_log
 from acidctl.orc.byte_source import ByteSource

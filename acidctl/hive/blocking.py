@@ -31,8 +31,6 @@ class Blocker:
 
     Attributes:
         txn: None for a lock without a transaction, or whose transaction is no longer listed.
-        locks: of the transaction; or all components of the lock.
-        count: number of locations that wait for it.
         bytes: of all of them; None if not known for any.
         holds: the locations, those with the most bytes first, at most :data:`MOST_HELD`.
     """
@@ -63,12 +61,7 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """Blockers of cleanings, and stuck entries of the queue.
-
-    Attributes:
-        known, switches: the server's transactions and configuration that the result is based on.
-        waiting: all locations that wait for cleaning, held back or not.
-    """
+    """Blockers of cleanings, and stuck entries of the queue."""
 
     known: KnownTxns
     switches: Switches

@@ -83,43 +83,50 @@ def compact_locations(
     with closing(Heartbeats(metastore)) as heartbeats:
         take = partial(QueueEntryLease.take, metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
+        wanted = [(found, replace(request, mode=Mode(plan.plan.asked))) for found, plan in under_hive]
         # Writers wait for the lock of a rebalance, so it is held for one location at a time.
-        for batch in batches(under_hive, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
-            with closing(_under_lease(take, batch, request, carry)) as answers:
+        for batch in batches(wanted, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
+            with closing(compact_under_leases(take, batch, carry)) as answers:
                 yield from answers
 
 
-def _under_lease(
+def compact_under_leases(
     take: Callable[[TableLocation, CompactionRequest], QueueEntryLease],
-    planned: Sequence[tuple[TableLocation, Planned]],
-    request: CompactionRequest,
+    wanted: Sequence[tuple[TableLocation, CompactionRequest]],
     carry: Callable[..., Generator[Compacted, None, None]],
 ) -> Generator[Compacted | NoWork | PlanRefused, None, None]:
-    leases: dict[str, QueueEntryLease] = {}
+    """Plan locations under a lease each, and carry the plans out together; every lease ends, whatever happens.
+
+    Args:
+        carry: carries plans out, as :func:`acidctl.compaction.request.carry_out` with its `check`.
+    """
+    leases: dict[str, tuple[QueueEntryLease, CompactionRequest]] = {}
     ready: list[Planned] = []
 
     def check(plan: CompactionPlan) -> None:
-        leases[plan.staging].check()
+        leases[plan.staging][0].check()
 
     try:
-        for found, first in planned:
+        for found, request in wanted:
+            lease = None
             try:
-                decided = replace(request, mode=Mode(first.plan.asked))
-                leases[found.shown] = take(found, decided)  # so that it is ended with the others on an error
-                answer = leases[found.shown].plan(decided)
+                lease = take(found, request)
+                leases[found.shown] = lease, request  # so that it is ended with the others on an error
+                answer = lease.plan(request)
             except AcidctlError as error:
-                if found.shown in leases:
-                    leases[found.shown].give_up(error)
-                answer = PlanRefused(location=first.location, error=error, snapshot=first.snapshot)
+                if lease:
+                    lease.give_up(error)
+                answer = PlanRefused(location=found.shown, error=error)
             if isinstance(answer, Planned):
                 leases[answer.plan.staging] = leases.pop(found.shown)
-                ready.append(replace(answer, reasons=first.reasons, figures=first.figures))
+                ready.append(answer)
             else:
                 yield answer
         with closing(carry(ready, check=check)) as outcomes:
             for outcome in outcomes:
-                yield written_down(leases[outcome.plan.staging].settle(outcome), request)
+                lease, request = leases[outcome.plan.staging]
+                yield written_down(lease.settle(outcome), request)
     except BaseException as error:
-        for lease in leases.values():
+        for lease, _ in leases.values():
             lease.give_up(error)
         raise

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError
-from acidctl.location.change.owner import Owner, started_at
+from acidctl.location.change.own_files import Owner, started_at
 from acidctl.metastore import interface, queue
 from acidctl.metastore.activity import find_transactions
 from acidctl.metastore.client import Metastore
@@ -115,7 +115,6 @@ def free(
 
     Args:
         again: request the compaction again; else mark the entry as failed.
-        initiator: of the new request, see :class:`Wish`.
     """
     with suppress(ConflictError):  # another worker has the entry now
         queue.require_worked_on_by(metastore, entry.id, entry.worker)
@@ -190,11 +189,7 @@ def free_single(metastore: Metastore, entry: queue.Compaction) -> bool:
 
 
 def why_foreign(metastore: Metastore, entry: interface.QueueEntry) -> str:
-    """Return why an entry is for another worker, as a sentence; empty if it is for acidctl, or its table is gone.
-
-    Raises:
-        Unreachable: the metastore cannot be reached.
-    """
+    """Return why an entry is for another worker, as a sentence; empty if it is for acidctl, or its table is gone."""
     name = f"{entry.database}.{entry.table}"
     if queue.kind_of(entry.type) not in queue.COMPACTIONS:
         return f"acidctl does not run compactions of type {queue.kind_of(entry.type)}, as requested for {name}"

@@ -32,7 +32,7 @@ from acidctl.metastore import interface, queue
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.tables import HiveTable
-from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, TransactionRequest
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 15.0
 _NOTHING_DUE = "None of the compaction thresholds met, compaction request is refused!"
@@ -41,11 +41,7 @@ _NOTHING_DUE = "None of the compaction thresholds met, compaction request is ref
 
 @dataclass(slots=True)
 class QueueEntryLease:
-    """A compaction that :meth:`take` or :meth:`of_entry` begins, and :meth:`settle` or :meth:`give_up` ends.
-
-    Attributes:
-        entry: of the queue; None before Hive 4.
-    """
+    """A compaction that :meth:`take` or :meth:`of_entry` begins, and :meth:`settle` or :meth:`give_up` ends."""
 
     metastore: Metastore
     found: TableLocation
@@ -116,12 +112,12 @@ class QueueEntryLease:
         part = interface.LockComponent(
             level=level, database=table.database, table=table.name, partition=partition or None
         )
-        txn_request = TransactionRequest((part,), interface.TxnType.COMPACTION)
+        txn_type, wait = interface.TxnType.COMPACTION, 0.0
         if request.mode is Mode.REBALANCE:  # deletes and updates must wait for the new row ids, as in Hive
-            alone = replace(part, type=interface.LockType.EXCL_WRITE, operation=interface.Operation.UPDATE)
-            txn_request = TransactionRequest((alone,), interface.TxnType.REBALANCE_COMPACTION, request.wait)
+            part = replace(part, type=interface.LockType.EXCL_WRITE, operation=interface.Operation.UPDATE)
+            txn_type, wait = interface.TxnType.REBALANCE_COMPACTION, request.wait
         try:
-            transaction = LockedTransaction(metastore, heartbeats, txn_request, on_lost)
+            transaction = LockedTransaction(metastore, heartbeats, (part,), txn_type, wait=wait, on_lost=on_lost)
         except BaseException as error:
             if entry:
                 mark_ended(metastore, entry, error)
@@ -147,12 +143,7 @@ class QueueEntryLease:
         return answer
 
     def check(self) -> None:
-        """Raise if the result must not be published.
-
-        Raises:
-            LostTransaction: the transaction is no longer open.
-            RefusedError: before Hive 4, Hive's own compaction has begun.
-        """
+        """Raise if the result must not be published: the transaction or entry is lost, or Hive compacts by itself."""
         self.transaction.beat()
         if self.entry:
             queue.require_worked_on_by(self.metastore, self.entry.id, self.worker)
@@ -167,7 +158,9 @@ class QueueEntryLease:
         try:
             self._finish()
         except AcidctlError as error:
-            if self.entry is None or self._is_committed():
+            queued = self._as_queued() if self.transaction.is_committing else None
+            is_committed = queued and queued.committed and queued.txn == self.transaction.id
+            if self.entry is None or is_committed:  # the answer to the commit was lost
                 self.give_up(error)  # the result is published already
                 return outcome
             if self.give_up(error) and outcome.plan.visibility_txn:
@@ -227,11 +220,6 @@ class QueueEntryLease:
             return entry.txn == self.transaction.id and not entry.committed
         return bool(entry and entry.state == queue.WORKING and entry.worker == self.worker)
 
-    def _is_committed(self) -> bool:
-        """Return whether the queue shows the commit, for a commit whose answer was lost."""
-        entry = self._as_queued() if self.transaction.is_committing else None
-        return bool(entry and entry.committed and entry.txn == self.transaction.id)
-
     def _as_queued(self) -> queue.Compaction | None:
         """Return the entry as the queue has it now; None if it is gone, or the queue cannot be read."""
         with suppress(AcidctlError):
@@ -284,7 +272,7 @@ def _request(metastore: Metastore, wish: queue.Wish, request: CompactionRequest)
             if answer.id:
                 raise in_the_way(wish.name, answer.id, answer.state, entry.worker if entry else "")
             hint = "SHOW COMPACTIONS tells more"
-            raise RefusedError(f"Hive's queue does not take {wish.name}", answer.message, hint)
+            raise RefusedError(f"Hive's queue does not take {wish.name}", answer.message or "", hint)
         time.sleep(min(pause, seconds))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 

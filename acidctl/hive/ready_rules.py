@@ -94,8 +94,12 @@ def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds, 
     if not is_decided or write_ids.mode is not ListReader.READER:
         return reason(Code.WRITES_UNDECIDED, ids=(highest,))
     remaining = [verdict for verdict in by_entry.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]
-    # A directory of an open transaction would become visible if the transaction is aborted and then forgotten.
-    remaining += [verdict for verdict in state.verdicts if _is_hidden(verdict) and _begins_below(verdict, highest)]
+    for verdict in state.verdicts:
+        # A directory of an open transaction would become visible if the transaction is aborted and then forgotten.
+        is_hidden = verdict.state is State.ABORTED or verdict.reason.code is Code.VISIBILITY_OPEN
+        # Original files have write ids below all others.
+        if is_hidden and (verdict.directory is None or verdict.directory.min_write_id <= highest):
+            remaining.append(verdict)
     if remaining:
         return reason(Code.STILL_LEFT, by=tuple(dict.fromkeys(verdict.name for verdict in remaining)))
     # In any state, a delta that ends above the highest write id may hold rows of aborted ids below it.
@@ -103,15 +107,6 @@ def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds, 
     if hiding:
         return reason(Code.HIDES_ABORTED, by=tuple(verdict.name for verdict in hiding))
     return None
-
-
-def _is_hidden(verdict: Verdict) -> bool:
-    return verdict.state is State.ABORTED or verdict.reason.code is Code.VISIBILITY_OPEN
-
-
-def _begins_below(verdict: Verdict, highest: int) -> bool:
-    # Original files have write ids below all others.
-    return verdict.directory is None or verdict.directory.min_write_id <= highest
 
 
 def _may_hide(verdict: Verdict, write_ids: ValidWriteIds, highest: int) -> bool:

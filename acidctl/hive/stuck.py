@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
-from acidctl.metastore.activity import KnownTxns, Lock, key_of
+from acidctl.metastore.activity import KnownTxns, Lock
 from acidctl.metastore.queue import COMPACTIONS, INITIATED, READY, WAITING_STATES, WORKING, Compaction
 from acidctl.metastore.server import Switches
 
@@ -66,9 +66,15 @@ def find_stuck(
             is up to date.
         locks: of all tables; needed only before Hive 4.
     """
-    last_taken = _last_taken_by_pool(entries)
     open_ids = sorted(txn.id for txn in known.open)
-    held_locks = _held_locks_by_location(locks)
+    last_taken: dict[str, float] = {}
+    for entry in entries:
+        if entry.started is not None and (entry.worker or entry.state != INITIATED):
+            last_taken[entry.pool] = max(entry.started, last_taken.get(entry.pool, 0.0))
+    held_locks: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
+    for lock in locks:
+        if not lock.is_waiting:
+            held_locks[lock.key].append(lock)
     stuck: list[Stuck | None] = []
     for entry in entries:
         if entry.state == INITIATED:
@@ -77,23 +83,14 @@ def find_stuck(
             stuck.append(_working(entry, known, switches, frozenset(open_ids)))
         elif entry.state == READY and switches.is_hive4:
             stuck.append(_ready(entry, known, switches, open_ids))
-        elif entry.state == READY:
+        elif entry.state == READY and entry.key in held_locks:
             # Hive 3 waits for locks on the location itself, not on its table.
-            its_locks = held_locks.get(entry.key)
-            stuck.append(Stuck(entry, Cause.BLOCKED, locks=tuple(its_locks)) if its_locks else None)
+            stuck.append(Stuck(entry, Cause.BLOCKED, locks=tuple(held_locks[entry.key])))
     given_up_locations = [
         Stuck(last, Cause.GIVEN_UP, known.age(last.ended), failures=count)
         for last, count in given_up(entries, switches.most_failures)
     ]
     return [*filter(None, stuck), *sorted(given_up_locations, key=lambda location: location.entry.name)]
-
-
-def _last_taken_by_pool(entries: Iterable[Compaction]) -> dict[str, float]:
-    last: dict[str, float] = {}
-    for entry in entries:
-        if entry.started is not None and (entry.worker or entry.state != INITIATED):
-            last[entry.pool] = max(entry.started, last.get(entry.pool, 0.0))
-    return last
 
 
 def _waiting(entry: Compaction, known: KnownTxns, switches: Switches, last_taken: dict[str, float]) -> Stuck | None:
@@ -131,14 +128,6 @@ def _ready(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: Se
     if waited is not None and waited > SANE_SECONDS:
         return Stuck(entry, Cause.NOT_CLEANED, waited)
     return None
-
-
-def _held_locks_by_location(locks: Sequence[Lock]) -> Mapping[tuple[str, str, str], list[Lock]]:
-    by_location: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
-    for lock in locks:
-        if not lock.is_waiting:
-            by_location[key_of(lock.database, lock.table, lock.partition)].append(lock)
-    return by_location
 
 
 def given_up(entries: Iterable[Compaction], most_failures: int) -> list[tuple[Compaction, int]]:

@@ -62,11 +62,7 @@ def location_key(found: TableLocation) -> tuple[str, str, str]:
 def location_of(
     entry: QueueEntry | Compaction, storage: Mapping[str, str], resolver: SnapshotResolver
 ) -> TableLocation:
-    """Return the location of an entry of the queue, before any list is read.
-
-    Raises:
-        NotFoundError: the table or partition is gone, or the name does not mean one location.
-    """
+    """Return the location of an entry of the queue, before any list is read."""
     if _PATTERN.search(entry.database + entry.table):
         raise NotFoundError(f"{entry.name} is not one location", "it is not the name of a table", "")
     locations = list(islice(find_named(f"{HIVE}{entry.name}", storage, resolver), 2))
@@ -87,9 +83,6 @@ def wishes_for(
     Args:
         template: supplies all fields but the names.
         on_sorted: called for each sorted table: Hive's workers refuse these.
-
-    Raises:
-        NotFoundError: a named table or partition does not exist.
     """
     wishes: dict[str, Wish] = {}
     for text in names:

@@ -15,7 +15,7 @@ from acidctl.location.snapshot import Snapshot, children_of
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore.activity import key_of, name_of
+from acidctl.metastore.activity import OfLocation
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue import READY, Compaction, find_compactions
 
@@ -23,7 +23,7 @@ OnError = Callable[[str, AcidctlError], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(OfLocation):
     """A location that waits for cleaning.
 
     Attributes:
@@ -40,16 +40,6 @@ class Waiting:
     entry: Compaction | None = None
     bytes: int | None = None
     replaced: float | None = None
-
-    @property
-    def name(self) -> str:
-        """``db.table`` or ``db.table/day=1``."""
-        return name_of(self.database, self.table, self.partition)
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """A key of the location, by :func:`acidctl.metastore.activity.key_of`."""
-        return key_of(self.database, self.table, self.partition)
 
     @classmethod
     def of_entry(cls, entry: Compaction, size: int | None = None) -> Waiting:

@@ -1,1 +1,1 @@
-"""What a location is: found from a name, seen by a snapshot, changed by one run at a time."""
+"""Locations: found by names, seen by snapshots, changed by one run at a time."""

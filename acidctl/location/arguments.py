@@ -1,4 +1,4 @@
-"""What a user names: paths, tables of a metastore (``hive:db.table/key=value``), lines of a list, and the metastore.
+"""The names that a user gives: paths, tables of a metastore (``hive:db.table``), lines of a list, and the metastore.
 
 Every command loads this module, so it imports almost nothing.
 """

@@ -1,4 +1,4 @@
-"""Whether a command over many locations saw all that it should have seen.
+"""The coverage of a command over many locations: whether it saw all that it should have seen.
 
 A walk reports every directory that it skips, with the reason, and counts the locations found at each named place. It
 saw too little if a named place holds no location, or if there are fewer than the last run found at the same places.
@@ -51,7 +51,7 @@ class Looked:
 
 @dataclass(slots=True)
 class Coverage:
-    """What one run found and what it skipped.
+    """The locations that a run found, and the directories that it skipped.
 
     Attributes:
         named: the number of locations found at each named place.

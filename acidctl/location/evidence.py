@@ -44,7 +44,7 @@ _OTHER_WRITERS = (b"org.apache.spark", b"parquet.avro.schema", b"iceberg.schema"
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Whether a location is known to belong to a transactional table, and why.
+    """The evidence that a location belongs to a transactional table, or that it may not.
 
     Attributes:
         table_type: None if it is not known.
@@ -73,19 +73,19 @@ def not_known(shown: str, evidence: Evidence) -> RefusedError:
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
 
-def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: FormatDetector) -> None:
+def refuse_part_of_others(url: str, storage: Mapping[str, str], formats: FormatDetector) -> None:
     """Refuse to change anything in a table of another format, in an export or in a trash.
 
     Args:
         url: a path that the user gave; a walk from there skips such directories by itself.
-        surroundings: caches what lies above other paths.
+        formats: caches what lies above other paths.
 
     Raises:
         RefusedError: the path lies in such a directory.
     """
     options = storage.of(url) if isinstance(storage, StorageOptions) else storage
     fs, path = open_location(url, options)  # not the one for changes, which sees nothing above the path
-    if container := surroundings.of(fs, path):
+    if container := formats.of(fs, path):
         above, what = container
         raise RefusedError(
             f"{fs.display(path)} is not a table of its own",
@@ -94,11 +94,11 @@ def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: Fo
         )
 
 
-def evidence_of(fs: FileSystem, path: str, look: DirectoryListing, said: TableType | None = None) -> Evidence:
+def evidence_of(fs: FileSystem, path: str, look: DirectoryListing, given_type: TableType | None = None) -> Evidence:
     """Return what is known of a location; read the end of a file or two if names and side files do not suffice.
 
     Args:
-        said: the table type that the user gave.
+        given_type: the table type that the user gave.
 
     Returns:
         Not known if tables of any format stand deeper below the location: their files are not its own.
@@ -109,10 +109,10 @@ def evidence_of(fs: FileSystem, path: str, look: DirectoryListing, said: TableTy
     if other := other_format_within(fs, path, look.listing):
         return _unknown(Code.OTHER_FORMAT_BELOW, path=other[0], what=other[1])
     children = look.listing.by_child
-    if said is not None:
+    if given_type is not None:
         if acid_directory(base_name(path)) and not any(map(acid_directory, children)):
             return _unknown(Code.INSIDE_A_TABLE, how="name")
-        return Evidence(True, reason(Code.SAID, table_type=said.value), said)
+        return Evidence(True, reason(Code.SAID, table_type=given_type.value), given_type)
     if all(map(is_hidden, children)):
         return _unknown(Code.EMPTY)
     directories = [directory for name in sorted(children) if (directory := acid_directory(name))]

@@ -20,7 +20,7 @@ from acidctl.location.snapshot import DirectoryListing, list_location
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
-from acidctl.storage.port import FileSystem, parent_of
+from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 from acidctl.wording import some_of
 
@@ -42,7 +42,7 @@ def find(
     observer: Observer | None = None,
     *,
     looks: bool = True,
-    surroundings: FormatDetector | None = None,
+    formats: FormatDetector | None = None,
 ) -> Iterator[TableLocation]:
     """Yield every location at or below the given paths, in their order; remote stores are listed ahead.
 
@@ -51,7 +51,7 @@ def find(
         observer: receives everything else that is met, and the errors of all but a single path. Its coverage counts the
             locations that each path leads to.
         looks: list the locations themselves, too; False if no snapshots are taken of them.
-        surroundings: for callers that change what is found: refuse locations in a directory that is not Hive's, which a
+        formats: for callers that change what is found: refuse locations in a directory that is not Hive's, which a
             walk from above would have skipped.
 
     Raises:
@@ -60,34 +60,34 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
-    observer, around = observer or Observer(), surroundings or FormatDetector()
+    observer, detector = observer or Observer(), formats or FormatDetector()
     resolver = _opened(resolver, paths)
     for path in paths:
         observer.coverage.begin(path)
-        walk = partial(_locations_of, path, storage, resolver, observer, looks=looks, surroundings=surroundings)
+        walk = partial(_locations_of, path, storage, resolver, observer, looks=looks, formats=formats)
         for found in _going_on(walk, observer, path, is_alone=len(paths) == 1):
             if found.holds_something or isinstance(path, FromMetastore):
                 observer.coverage.met(path)
             tables.setdefault(found.location.table)
             resolver.spec.require_one_table(list(tables), found.shown)
-            yield replace(found, around=around, may_go=not found.is_given)
+            yield replace(found, formats=detector, may_go=not found.is_given)
 
 
 def refuse_unusable(
     paths: Sequence[str],
     storage: Mapping[str, str],
     resolver: SnapshotResolver,
-    said: TableType | None = None,
+    table_type: TableType | None = None,
     *,
-    surroundings: FormatDetector | None,
+    formats: FormatDetector | None,
 ) -> None:
     """Refuse to change any of several named places if one of them cannot be used: it may be a typing error.
 
     Locations below a place, or matched by a pattern, were not named themselves: each of them fails by itself.
 
     Args:
-        said: the table type that the user gave.
-        surroundings: see :func:`find`, which can use it next; with None, the caller checks later for each location
+        table_type: the table type that the user gave.
+        formats: see :func:`find`, which can use it next; with None, the caller checks later for each location
             whether it is known to be transactional.
 
     Raises:
@@ -99,7 +99,7 @@ def refuse_unusable(
     errors = []
     for path in paths:
         try:
-            _require_usable(path, storage, resolver, said, surroundings)
+            _require_usable(path, storage, resolver, table_type, formats)
         except AcidctlError as error:
             errors.append(_explained(error, path))
     if errors:
@@ -113,27 +113,19 @@ def _require_usable(
     path: str,
     storage: Mapping[str, str],
     resolver: SnapshotResolver,
-    said: TableType | None,
-    surroundings: FormatDetector | None,
+    table_type: TableType | None,
+    formats: FormatDetector | None,
 ) -> None:
     others = Observer(lambda _: None)  # errors of locations that were not named themselves
-    found = next(_locations_of(path, storage, resolver, others, looks=False, surroundings=surroundings), None)
-    if found is None or surroundings is None:
+    found = next(_locations_of(path, storage, resolver, others, looks=False, formats=formats), None)
+    if found is None or formats is None:
         return
-    found = replace(found, around=surroundings)
-    if found.is_given or table_path(found) == found.root:
+    found = replace(found, formats=formats)
+    if found.is_given or found.location.table_path == found.root:
         found.refuse_assuming()
         resolver.spec.write_ids_for(found.location.table)
-    if found.is_given and not (evidence := found.said_to_be(said).evidence()).may_change:
+    if found.is_given and not (evidence := found.with_type(table_type).evidence()).may_change:
         raise not_known(found.shown, evidence)
-
-
-def table_path(found: TableLocation) -> str:
-    """Return the directory of a location's table, inside its store, derived from the location's path."""
-    path = found.location.path
-    for _ in found.location.partition:
-        path = parent_of(path)
-    return path
 
 
 def find_named(name: str, storage: Mapping[str, str], resolver: SnapshotResolver) -> Iterator[TableLocation]:
@@ -155,7 +147,7 @@ def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver
         RefusedError: the path is a table of another format, or in one.
     """
     resolver = _opened(resolver, [path])
-    walk = partial(_locations_of, path, storage, resolver, Observer(), looks=False, surroundings=None)
+    walk = partial(_locations_of, path, storage, resolver, Observer(), looks=False, formats=None)
     return [found.reload() for found in _going_on(walk, Observer(), path, is_alone=True)]
 
 
@@ -184,11 +176,11 @@ def _add_ways(error: AcidctlError, path: str) -> None:
         error.hint += way
 
 
-def found_again(found: TableLocation, storage: Mapping[str, str], surroundings: FormatDetector) -> TableLocation:
+def found_again(found: TableLocation, storage: Mapping[str, str], formats: FormatDetector) -> TableLocation:
     """Return a location that was found before in its present state, to be changed.
 
     Args:
-        surroundings: see :func:`find`.
+        formats: see :func:`find`.
 
     Raises:
         NotFoundError: its table, or the location itself, is gone.
@@ -196,12 +188,12 @@ def found_again(found: TableLocation, storage: Mapping[str, str], surroundings: 
     """
     warehouse = found.resolver.warehouse
     if found.hive is None or warehouse is None:
-        (again,) = find([found.shown], storage, found.resolver, surroundings=surroundings)
+        (again,) = find([found.shown], storage, found.resolver, formats=formats)
         return again
     # By its table, not by its path: a partition may lie anywhere.
     hive = warehouse.table_again(found.hive)
     warehouse.refuse_part_of_another(found.fs, found.location, hive)
-    refuse_part_of_others(found.shown, storage, surroundings)
+    refuse_part_of_others(found.shown, storage, formats)
     return replace(found.reload(), hive=hive)
 
 
@@ -212,17 +204,17 @@ def _locations_of(
     observer: Observer,
     *,
     looks: bool,
-    surroundings: FormatDetector | None,
+    formats: FormatDetector | None,
 ) -> Iterator[TableLocation]:
     if is_hive_name(path):
-        return _named(path, storage, resolver, observer, surroundings)
+        return _named(path, storage, resolver, observer, formats)
     if resolver.warehouse and resolver.warehouse.read_lock:
         raise UsageProblem(
             f"no lock for reading can be taken on {path}", "it is a path", "name the table: hive:db.table"
         )
     fs, root = open_location(path, storage)
-    if surroundings:
-        refuse_part_of_others(path, storage, surroundings)
+    if formats:
+        refuse_part_of_others(path, storage, formats)
     walk = _walk(fs, root, resolver, observer, looks=looks)
     return walk if resolver.warehouse is None else _all_known(walk, resolver.warehouse, observer)
 
@@ -232,14 +224,14 @@ def _named(
     storage: Mapping[str, str],
     resolver: SnapshotResolver,
     observer: Observer,
-    surroundings: FormatDetector | None,
+    formats: FormatDetector | None,
 ) -> Iterator[TableLocation]:
     name, warehouse = HiveName.parse(text), resolver.require_warehouse(text)
     for place in warehouse.places(name, storage, observer.error):
-        if surroundings:
+        if formats:
             try:
                 warehouse.refuse_part_of_another(place.fs, place.location, place.table)
-                refuse_part_of_others(place.fs.display(place.location.path), storage, surroundings)
+                refuse_part_of_others(place.fs.display(place.location.path), storage, formats)
             except RefusedError as error:
                 if observer.error is None or not name.is_pattern:
                     raise
@@ -359,7 +351,7 @@ def with_tables(
     within: set[tuple[str, str]] = set()
     seen: set[tuple[str, str]] = set()
     for found in places:
-        table = table_path(found)
+        table = found.location.table_path
         key = (found.fs.url, table)
         if key not in seen and found.location.partition:
             within = within or given_paths(given, storage)
@@ -370,12 +362,12 @@ def with_tables(
 
 
 def changeable(
-    places: Iterable[TableLocation], said: TableType | None, skipped: Callable[[TableLocation, Evidence], None]
+    places: Iterable[TableLocation], table_type: TableType | None, skipped: Callable[[TableLocation, Evidence], None]
 ) -> Iterator[TableLocation]:
     """Yield the locations that may be changed.
 
     Args:
-        said: the type that the user gives for the table.
+        table_type: the type that the user gives for the table.
         skipped: called with each other location, which is not known to be transactional.
 
     Raises:
@@ -385,13 +377,13 @@ def changeable(
     first = None
     for location in places:
         first = first or location.location.table
-        if said is not None and location.location.table != first:
+        if table_type is not None and location.location.table != first:
             raise RefusedError(
                 "one table type cannot speak for several tables",
                 f"{location.shown} is of {location.location.table}, not of {first}",
                 "give one table",
             )
-        found = location.said_to_be(said)
+        found = location.with_type(table_type)
         try:
             evidence = found.evidence()
         except AcidctlError:  # it cannot be listed: its snapshot says so

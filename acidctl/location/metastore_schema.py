@@ -1,4 +1,4 @@
-"""What a metastore says about one location: its columns, the layout of text files, and its owners' properties."""
+"""The metastore's description of a location: its columns, the layout of text files, and its owners' properties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT_INPUT = "org.apache.hadoop.mapred.TextInputFormat"
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:
-    """How Hive's LazySimpleSerDe splits a line into columns.
+    """The layout by which Hive's LazySimpleSerDe splits a line into columns.
 
     Attributes:
         columns: name and type, in the order of the fields; those of the partition, which may be fewer than the table's.
@@ -42,7 +42,7 @@ class TextLayout:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a metastore says about the files of one location.
+    """The metastore's description of the files of one location.
 
     Attributes:
         columns: name and type (as Hive spells it) of each column of the table.

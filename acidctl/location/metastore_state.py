@@ -1,4 +1,4 @@
-"""What a metastore says at one moment about its tables: the lists, the readers, the queue, and the ids it gave out.
+"""The state of a metastore at one moment: its lists, readers and queue, and the ids that it has allocated.
 
 The open transactions are read once, before anything is listed: what commits later is in no list, and everything that
 the lists contain is on disk.
@@ -121,7 +121,7 @@ def _reasons(named: Iterable[AcidDirectory], highest: Highest, server: str, tabl
 
 
 class MetastoreState:
-    """What counts as committed in the tables of one metastore, who reads them and what waits, at one moment.
+    """The state of one metastore at one moment: committed ids, readers, and Hive's queue.
 
     Args:
         is_retry: lists were taken before, and directories were newer than those.

@@ -54,7 +54,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSource:
-    """What decides which write ids count as committed.
+    """The source that decides which write ids count as committed.
 
     Attributes:
         kind: ``metastore``; ``write-ids``, lists that were given; ``assumption``, everything that is old enough;
@@ -271,7 +271,7 @@ def take_snapshot(
     *,
     look: DirectoryListing | None = None,
     assumed: Assumed | None = None,
-    said: Reason | None = None,
+    note: Reason | None = None,
     declared: Declared | None = None,
     source: SnapshotSource | None = None,
 ) -> Snapshot:
@@ -282,7 +282,7 @@ def take_snapshot(
             counts as one without; None raises the error.
         look: the listing, if there is a recent one.
         assumed: the assumption that the lists were made from.
-        said: a note about the origin of the lists, added to the notes of the state.
+        note: a note about the origin of the lists, added to the notes of the state.
         source: what decides which write ids count; default: the given lists, else everything on disk.
 
     Raises:
@@ -298,8 +298,8 @@ def take_snapshot(
     state = select(look.listing, write_ids, txns, look.base_formats)
     if assumed:
         state = replace(state, notes=assumed.notes)
-    if said:
-        state = replace(state, notes=(said, *state.notes))
+    if note:
+        state = replace(state, notes=(note, *state.notes))
     if empty := empty_files(look.listing, state):
         state = replace(state, notes=(*state.notes, reason(Code.EMPTY_FILES, path=empty[0], count=len(empty))))
     ids = write_ids or ValidWriteIds()
@@ -333,7 +333,7 @@ def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:
 
 
 class Amount(NamedTuple):
-    """How much there is below one child, side files included.
+    """The number, size and age of the files below one child, side files included.
 
     Attributes:
         modified: the newest time in it, seconds since the epoch; None if the store gives none.

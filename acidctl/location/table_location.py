@@ -18,7 +18,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError
 from acidctl.location.arguments import HIVE
 from acidctl.location.evidence import Evidence, evidence_of, type_by_files
-from acidctl.location.metastore_schema import Declared, TableProperties
+from acidctl.location.metastore_schema import Declared
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import DirectoryListing, Snapshot, files_ahead, list_location, take_snapshot
 from acidctl.location.snapshot_resolver import ResolvedSnapshot, SnapshotResolver
@@ -46,8 +46,8 @@ class TableLocation:
         hive: its table in the metastore; None without a metastore, or if the metastore does not have it.
         declared: what the metastore says about its files; a partition may differ from its table.
         partition: its partition, if it was just read from the metastore.
-        said: the table type that the user gave; the metastore's type takes precedence.
-        around: caches the directories above it and above other locations.
+        given_type: the table type that the user gave; the metastore's type takes precedence.
+        formats: caches the directories above it and above other locations.
         may_go: it is one of many, and the run goes on if it was dropped meanwhile.
         root: the root of the tree in which it was found; empty if a metastore named it.
     """
@@ -63,8 +63,8 @@ class TableLocation:
     partition: HivePartition | None = None
     may_go: bool = False
     root: str = ""
-    said: TableType | None = None
-    around: FormatDetector = field(default_factory=FormatDetector, compare=False, repr=False)
+    given_type: TableType | None = None
+    formats: FormatDetector = field(default_factory=FormatDetector, compare=False, repr=False)
 
     @property
     def shown(self) -> str:
@@ -99,14 +99,8 @@ class TableLocation:
         if isinstance(self.listed, AcidctlError):
             raise self.listed
         look = self.listed or list_location(self.fs, self.location.path, self.top)
-        table_type = (self.hive and self.hive.table_type) or self.said
+        table_type = (self.hive and self.hive.table_type) or self.given_type
         return look.of_type(table_type or type_by_files(self.fs, self.location.path, look))
-
-    @property
-    def table_properties(self) -> TableProperties:
-        """Return the properties that owners set on its table and database; empty without a metastore."""
-        warehouse = self.resolver.warehouse
-        return warehouse.table_properties(self.hive) if warehouse and self.hive else TableProperties()
 
     def snapshot(self, *, compactor: bool = False, readers: bool = False, refresh: bool = True) -> Snapshot:
         """Return its state as seen by the snapshot that the user chose.
@@ -151,7 +145,7 @@ class TableLocation:
             resolved.txns,
             look=self.look,
             assumed=resolved.assumed,
-            said=resolved.note,
+            note=resolved.note,
             declared=None if compactor and not is_text else self.declared,  # a compaction uses the files alone
             source=resolved.source,
         )
@@ -274,27 +268,27 @@ class TableLocation:
 
         return warehouse.allocated.exceeded_by(self.look.listing, hive, floor, again)
 
-    def said_to_be(self, said: TableType | None) -> TableLocation:
+    def with_type(self, given_type: TableType | None) -> TableLocation:
         """Return it with the table type that the user gave; None changes nothing.
 
         Raises:
             RefusedError: the metastore has another type.
         """
         in_metastore = self.hive.table_type if self.hive else None
-        if said and in_metastore and said is not in_metastore:
+        if given_type and in_metastore and given_type is not in_metastore:
             raise RefusedError(
-                f"{self.shown} is not {said.value}",
+                f"{self.shown} is not {given_type.value}",
                 f"the metastore says that its table is {in_metastore.value}",
                 "leave --table-type out",
             )
-        return self if said in (None, self.said) else replace(self, said=said)
+        return self if given_type in (None, self.given_type) else replace(self, given_type=given_type)
 
     def evidence(self) -> Evidence:
         """Return whether it is known to be of a transactional table."""
         if not self.hive and self._is_inside:
             return Evidence(False, reason(Code.INSIDE_A_TABLE, how="below"))
         if not self.hive or not self.hive.table_type:
-            return evidence_of(self.fs, self.location.path, self.look, self.said)
+            return evidence_of(self.fs, self.location.path, self.look, self.given_type)
         evidence = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
         if evidence.reason.code is not Code.SAID:
             return evidence
@@ -309,7 +303,7 @@ class TableLocation:
             return location.is_inside
         # The store that a command opens for changes sees nothing above the path.
         fs = registry.open_file_system(FileSystemSpec("file")) if self.fs.is_local else self.fs
-        return self.around.holds_acid(fs, parent_of(location.path))
+        return self.formats.holds_acid(fs, parent_of(location.path))
 
     def reload(self, resolver: SnapshotResolver | None = None) -> TableLocation:
         """Return the same location, to be listed when its snapshot is taken.

@@ -89,6 +89,14 @@ class WalkedLocation:
     partition: tuple[tuple[str, str], ...] = ()
     is_inside: bool = False
 
+    @property
+    def table_path(self) -> str:
+        """Return the directory of its table, derived from its own path."""
+        path = self.path
+        for _ in self.partition:
+            path = parent_of(path)
+        return path
+
 
 @dataclass(frozen=True, slots=True)
 class _Children:

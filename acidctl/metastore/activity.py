@@ -35,6 +35,36 @@ _GAP = 1.3
 """Seconds before the second request; longer than `metastore.txn.opentxn.timeout`."""
 
 
+def key_of(database: str, table: str, partition: str) -> tuple[str, str, str]:
+    """Return a key that is equal for two spellings of one table or partition."""
+    return database.lower(), table.lower(), spelled_alike(partition)
+
+
+def spelled_alike(partition: str) -> str:
+    """Return a text that is equal for two spellings of one partition: values may be escaped, and case may differ."""
+    return unescape(partition).lower()
+
+
+class OfLocation:
+    """A thing of a table, or of a partition by Hive's name; the partition is empty for a whole table."""
+
+    __slots__ = ()
+    database: str
+    table: str
+    partition: str
+
+    @property
+    def name(self) -> str:
+        """``db``, ``db.table`` or ``db.table/day=1``."""
+        table = f"{self.database}.{self.table}" if self.table else self.database
+        return f"{table}/{self.partition}" if self.partition else table
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """A key of the location, by :func:`key_of`."""
+        return key_of(self.database, self.table, self.partition)
+
+
 @dataclass(frozen=True, slots=True)
 class Txn:
     """A transaction that is open, or aborted and still listed.
@@ -57,14 +87,12 @@ class Txn:
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(OfLocation):
     """One component of a lock that is held or waiting.
 
     Attributes:
-        id, part: number of the lock, and of this component.
         partition: Hive's name, ``day=2026-11-20``; empty for a whole table.
         state, type: Hive's names, ``ACQUIRED`` and ``SHARED_READ``.
-        txn: 0 for a lock without a transaction.
         agent: the client's description of itself; Hive gives the id of its query.
         blocked_by, blocked_by_part: the lock that it waits for; 0 for none.
     """
@@ -84,11 +112,6 @@ class Lock:
     last_heartbeat: float | None
     blocked_by: int = 0
     blocked_by_part: int = 0
-
-    @property
-    def on(self) -> str:
-        """Name of the locked object: ``db``, ``db.table`` or ``db.table/day=1``."""
-        return name_of(self.database, self.table, self.partition)
 
     @property
     def is_waiting(self) -> bool:
@@ -121,22 +144,6 @@ class KnownTxns:
     def age(self, since: float | None) -> float | None:
         """Return the seconds since a time of the server's clock; None without a time."""
         return None if since is None else max(self.now - since, 0.0)
-
-
-def name_of(database: str, table: str, partition: str) -> str:
-    """Return ``db``, ``db.table`` or ``db.table/day=1``."""
-    name = f"{database}.{table}" if table else database
-    return f"{name}/{partition}" if partition else name
-
-
-def key_of(database: str, table: str, partition: str) -> tuple[str, str, str]:
-    """Return a key that is equal for two spellings of one table or partition."""
-    return database.lower(), table.lower(), spelled_alike(partition)
-
-
-def spelled_alike(partition: str) -> str:
-    """Return a text that is equal for two spellings of one partition: values may be escaped, and case may differ."""
-    return unescape(partition).lower()
 
 
 def seconds(milliseconds: int | None) -> float | None:

@@ -65,9 +65,6 @@ class Features:
 class Metastore:
     """A client that connects at its first call. Threads may share it; their calls run one after another.
 
-    Args:
-        rounds: how often every server is tried.
-
     Attributes:
         until: the deadline of the run; no call lasts longer, except for a few seconds to release locks.
     """
@@ -100,9 +97,7 @@ class Metastore:
 
         Raises:
             Unreachable: no server answers, or the answer to a call that must not be repeated was lost.
-            Unreadable: a server answers, but not as a metastore.
             UnknownMethod: the server does not have it.
-            AcidctlError: the server refused.
         """
         with self._lock:
             ends = Deadline(time.monotonic() + self._most(self.settings.timeout))
@@ -133,7 +128,6 @@ class Metastore:
 
         Raises:
             LostTransaction: the transaction or the lock has ended.
-            AcidctlError: as for :meth:`call`.
         """
         try:
             return self.call(method, *arguments)

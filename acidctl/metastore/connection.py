@@ -57,7 +57,6 @@ class Connection:
     """A connection that its constructor opens, for one thread at a time.
 
     Raises:
-        Unreachable: no server answers.
         AccessError: the server refuses the login, or its certificate is not trusted.
         EnvironmentProblem: a package for this kind of login is missing.
     """
@@ -99,8 +98,6 @@ class Connection:
             most: seconds until the whole answer must have arrived, if the settings allow more.
 
         Raises:
-            Unreachable: the connection was lost, and is closed.
-            Unreadable: the answer is malformed; the connection is closed.
             AcidctlError: the server refused, by one of its exceptions.
         """
         settings = self._settings

@@ -36,11 +36,7 @@ _LOST = {"NoSuchTxnException", "TxnAbortedException", "NoSuchLockException", "Tx
 
 
 def refusal_of(kind: str, message: str, doing: str, server: str) -> AcidctlError:
-    """Convert an exception that the interface declares.
-
-    Args:
-        kind: its name in Hive's interface.
-    """
+    """Convert an exception that the interface declares."""
     what = f"the metastore {server} refused {doing}"
     why = f"{message or 'it says no more'} ({kind})"
     if kind in _NOT_FOUND or message.endswith(" table not found"):  # versions disagree on the kind of this one

@@ -29,7 +29,6 @@ class Dead:
     """Transactions and locks whose heartbeat has timed out.
 
     Attributes:
-        txns, locks: those to end; only locks without a transaction.
         kept: transactions as old as these that belong, or may belong, to Hive's replication: only it may end them.
     """
 

@@ -348,13 +348,16 @@ CompactionRequest = struct_of(
     buckets=field(10, I32),
     order_by=field(11, STRING),
 )
-CompactionResponse = struct_of(
-    "CompactionResponse",
-    id=field(1, I64, 0),
-    state=field(2, STRING, ""),
-    accepted=field(3, BOOL, False),
-    message=field(4, STRING),
-)
+
+
+@struct
+class CompactionResponse(Struct):
+    id: int = field(1, I64, 0)
+    state: str = field(2, STRING, "")
+    accepted: bool = field(3, BOOL, False)
+    message: str | None = field(4, STRING)
+
+
 ShowCompactRequest = struct_of(
     "ShowCompactRequest",
     id=field(1, I64),

@@ -16,7 +16,7 @@ from acidctl import __version__
 from acidctl.base.errors import AcidctlError, ConflictError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.metastore import interface
-from acidctl.metastore.activity import key_of, name_of, seconds
+from acidctl.metastore.activity import OfLocation, seconds
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.wire import Method
@@ -53,14 +53,12 @@ ACIDCTL, AFTER_DEATH = "acidctl", "acidctl.once.more"
 
 
 @dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(OfLocation):
     """An entry of the queue, or of its history.
 
     Attributes:
         id: 0 before Hive 3.
-        partition: Hive's name; empty for a whole table.
         kind: major, minor, rebalance, abort-txn-cleanup, smart-optimize, deferred-cleanup; else ``unknown (9)``.
-        worker, job: the worker, and its job in the cluster; empty without.
         enqueued, started, committed, ended, cleaner_start: seconds since the epoch; None if not reached or not sent.
         txn: the compaction's transaction; 0 before Hive 4.
         next_txn: the cleaner waits until no transaction below it is open; 0 if it does not wait.
@@ -88,16 +86,6 @@ class Compaction:
     highest_write_id: int = 0
 
     @property
-    def name(self) -> str:
-        """``db.table`` or ``db.table/day=1``."""
-        return name_of(self.database, self.table, self.partition)
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """A key of the location, by :func:`acidctl.metastore.activity.key_of`."""
-        return key_of(self.database, self.table, self.partition)
-
-    @property
     def named_pool(self) -> str:
         """The pool as requests name it; empty for entries without one, which Hive 4 shows as ``default``."""
         return "" if self.pool == _NO_POOL else self.pool
@@ -115,7 +103,7 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(OfLocation):
     """A request for a compaction.
 
     Attributes:
@@ -133,25 +121,6 @@ class Wish:
     order_by: str = ""
     run_as: str = ""
     initiator: str = ACIDCTL
-
-    @property
-    def name(self) -> str:
-        """``db.table`` or ``db.table/day=1``."""
-        return name_of(self.database, self.table, self.partition)
-
-
-@dataclass(frozen=True, slots=True)
-class QueueAnswer:
-    """A metastore's answer to a request for a compaction.
-
-    Attributes:
-        id: of the new entry, or of the existing entry that blocks the request; 0 if unknown.
-    """
-
-    id: int
-    state: str
-    accepted: bool
-    message: str = ""
 
 
 def kind_of(number: int) -> str:
@@ -242,8 +211,8 @@ def check_wish(metastore: Metastore, wish: Wish) -> None:
         )
 
 
-def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
-    """Put a request for a compaction into the queue.
+def request_compaction(metastore: Metastore, wish: Wish) -> interface.CompactionResponse:
+    """Put a request for a compaction into the queue; the answer names the new entry, or the one that is in the way.
 
     Raises:
         Unreachable: no answer; the server may have accepted the request.
@@ -264,13 +233,12 @@ def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
         buckets=wish.buckets,
         order_by=f"order by {wish.order_by}" if is_short else wish.order_by or None,
     )
-    answer = metastore.call(interface.COMPACT, request)
+    answer: interface.CompactionResponse = metastore.call(interface.COMPACT, request)
     if answer.accepted:
-        return QueueAnswer(answer.id, answer.state or INITIATED, True)
-    message = answer.message or ""
-    if named := _REFUSED_BY.search(message):
-        return QueueAnswer(int(named[2]), named[1], False, message)
-    return QueueAnswer(max(answer.id, 0), answer.state, False, message)
+        return replace(answer, state=answer.state or INITIATED)
+    if named := _REFUSED_BY.search(answer.message or ""):
+        return replace(answer, id=int(named[2]), state=named[1])
+    return replace(answer, id=max(answer.id, 0))
 
 
 def read_properties(text: str) -> tuple[tuple[str, str], ...]:
@@ -316,9 +284,6 @@ def abort_compactions(metastore: Metastore, ids: Sequence[int]) -> Mapping[int, 
 
 def claim(metastore: Metastore, worker: str, pool: str = "") -> interface.QueueEntry | None:
     """Take the oldest waiting entry of a pool; without a pool, of those without one or waiting for half a day.
-
-    Returns:
-        The entry, or None if nothing waits.
 
     Raises:
         Unreachable: no answer; an entry may have been taken in this worker's name.

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 
 from acidctl.base.errors import AcidctlError
 from acidctl.metastore.client import Features, Metastore
@@ -44,38 +43,45 @@ class Switches:
 
 def find_switches(metastore: Metastore) -> Switches:
     """Read a server's configuration."""
-    value_of = partial(_value_of, metastore)
+
+    def seconds(name: str, default: float) -> float:
+        value = seconds_in(_value_of(metastore, name))
+        return default if value is None else value
+
+    def number(name: str, default: int) -> int:
+        text = _value_of(metastore, name).strip()
+        return int(text) if re.fullmatch(r"\d+", text) else default
+
+    def is_on(name: str) -> bool:
+        return _value_of(metastore, name).strip().lower() == "true"
+
     is_hive4 = metastore.features.txn_types
-    initiator = _is_true(value_of("compactor.initiator.on", "false"))
     # Before Hive 4, one setting starts initiator, cleaner and housekeeping.
-    cleaner = _is_true(value_of("compactor.cleaner.on", "false")) if is_hive4 else initiator
-    housekeeping = _is_true(value_of("housekeeping.threads.on", "false")) if is_hive4 else initiator
+    initiator = is_on("compactor.initiator.on")
     always = metastore.configured("metastore.task.threads.always", "")
     return Switches(
         is_hive4=is_hive4,
         txn_timeout=txn_timeout(metastore),
-        worker_timeout=_seconds(value_of("compactor.worker.timeout", "86400s"), 86400.0),
-        workers=_number(value_of("compactor.worker.threads", "0"), 0),
+        worker_timeout=seconds("compactor.worker.timeout", 86400.0),
+        workers=number("compactor.worker.threads", 0),
         workers_elsewhere=is_hive4 and metastore.configured("hive.metastore.runworker.in", "hs2") != "metastore",
         initiator=initiator,
-        cleaner=cleaner,
-        keeps_house=housekeeping or _HOUSE_KEEPER in always,
-        by_write_id=_is_true(value_of("txn.use.minhistorywriteid", "false")),
-        most_failures=_number(value_of("compactor.initiator.failed.compacts.threshold", "2"), 2),
-        pool_timeout=_seconds(value_of("compactor.worker.pool.timeout", "12h"), 43200.0),
+        cleaner=is_on("compactor.cleaner.on") if is_hive4 else initiator,
+        keeps_house=(is_on("housekeeping.threads.on") if is_hive4 else initiator) or _HOUSE_KEEPER in always,
+        by_write_id=is_on("txn.use.minhistorywriteid"),
+        most_failures=number("compactor.initiator.failed.compacts.threshold", 2),
+        pool_timeout=seconds("compactor.worker.pool.timeout", 43200.0),
     )
 
 
 def txn_timeout(metastore: Metastore) -> float:
     """Return after how many seconds without a heartbeat the server ends a transaction."""
-    return _seconds(_value_of(metastore, "txn.timeout", "300s"), 300.0) or 300.0
+    return seconds_in(_value_of(metastore, "txn.timeout")) or 300.0
 
 
-def _value_of(metastore: Metastore, name: str, default: str) -> str:
-    missing = "\0"
-    value = metastore.configured(f"metastore.{name}", missing)
+def _value_of(metastore: Metastore, name: str) -> str:
     # Servers of Hive 2 return only properties whose names begin with hive.
-    return metastore.configured(f"hive.{name}", default) if value == missing else value
+    return metastore.configured(f"metastore.{name}", "") or metastore.configured(f"hive.{name}", "")
 
 
 @dataclass(slots=True)
@@ -91,11 +97,7 @@ class ServerFacts:
 
 
 def look_at_servers(metastore: Metastore) -> Iterator[ServerFacts]:
-    """Query each server from the settings or ZooKeeper once; housekeepers may run in only one of them.
-
-    Raises:
-        MetastoreError: ZooKeeper does not answer, or lists no metastore.
-    """
+    """Query each server from the settings or ZooKeeper once; housekeepers may run in only one of them."""
     for server in metastore.each_server():
         facts = ServerFacts(server.settings.addresses[0])
         with closing(server):
@@ -107,16 +109,3 @@ def look_at_servers(metastore: Metastore) -> Iterator[ServerFacts]:
             except AcidctlError as error:
                 facts.problems.append(error)
             yield facts
-
-
-def _seconds(text: str, default: float) -> float:
-    seconds = seconds_in(text)
-    return default if seconds is None else seconds
-
-
-def _number(text: str, default: int) -> int:
-    return int(text) if re.fullmatch(r"\d+", text.strip()) else default
-
-
-def _is_true(text: str) -> bool:
-    return text.strip().lower() == "true"

@@ -88,7 +88,6 @@ class MetastoreSettings:
         protections: of messages, in order of preference.
         keytab, client_principal: to get a ticket if the user has none.
         token: Hadoop's delegation token in its text form, or a JWT.
-        framed, compact: as the server is configured.
         headers: of every HTTP request.
         connect_timeout: seconds for connecting and logging in.
         timeout: seconds from the beginning of a call until it fails, even if parts of the answer keep arriving.
@@ -156,10 +155,6 @@ def sourced_settings(given: Mapping[str, str], environ: Mapping[str, str] | None
 
     Args:
         given: ``uris`` and other settings of docs/how-to/metastore.md, as texts.
-
-    Raises:
-        UsageProblem: an unknown name, or a file that is not a configuration.
-        AccessError: a file that this user may not read.
     """
     if unknown := set(given) - set(NAMES):
         names = printable(", ".join(sorted(unknown)))

@@ -259,11 +259,7 @@ def _partitions_named(metastore: Metastore, table: HiveTable, names: Sequence[st
 
 
 def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None) -> list[str]:
-    """Return the sorted names, ``day=2026-11-20/hour=1``, of all partitions or of those with the wanted values.
-
-    Raises:
-        NotFoundError: a key that the table does not have, or no partition with these values.
-    """
+    """Return the sorted names, ``day=2026-11-20/hour=1``, of all partitions or of those with the wanted values."""
     keys = [column.name for column in table.partition_keys]
     lower = {key.lower(): value for key, value in (wanted or {}).items()}
     if unknown := sorted(set(lower) - set(keys)):

@@ -67,8 +67,8 @@ class Transactions:
             for answer in metastore.call(interface.GET_VALID_WRITE_IDS, request).tables:
                 # Later versions put the catalog in front.
                 name = ".".join(answer.table.lower().split(".")[-2:])
-                _refuse_contradiction(self.server, f"the write ids of {name}", answer.high_watermark, answer.invalid)
-                open_ids, aborted = _parted(answer.invalid, bits(answer.aborted_bits, len(answer.invalid)))
+                what, flags = f"the write ids of {name}", bits(answer.aborted_bits, len(answer.invalid))
+                open_ids, aborted = _parted(self.server, what, answer.high_watermark, answer.invalid, flags)
                 least = answer.min_open if answer.min_open is not None and answer.invalid else MAXL
                 lowest = min((least, *open_ids[:1]))
                 self._write_ids[name] = ValidWriteIds(answer.high_watermark, lowest, open_ids, aborted, table=name)
@@ -140,32 +140,29 @@ def _list_of(answer: interface.OpenTxns, server: str) -> ValidTxns:
 
 
 def _list(high_watermark: int, ids: Sequence[int], aborted: Sequence[bool], server: str) -> ValidTxns:
-    _refuse_contradiction(server, "its transactions", high_watermark, ids)
-    open_ids, aborted_ids = _parted(ids, aborted)
+    open_ids, aborted_ids = _parted(server, "its transactions", high_watermark, ids, aborted)
     return ValidTxns(high_watermark, min(open_ids, default=MAXL), open_ids, aborted_ids)
 
 
-def _refuse_contradiction(server: str, what: str, high_watermark: int, ids: Sequence[int]) -> None:
-    """Refuse an inconsistent list: cleaning by it could remove live data."""
-    least, most = min(ids, default=1), max(ids, default=0)
-    if 0 <= high_watermark < MAXL and least > 0 and most <= high_watermark and len(set(ids)) == len(ids):
-        return
+def _parted(
+    server: str, what: str, high_watermark: int, ids: Sequence[int], aborted: Sequence[bool]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the open and the aborted ids, both ascending; refuse a list that contradicts itself."""
+    # Cleaning by such a list could remove live data.
+    least, most, why = min(ids, default=1), max(ids, default=0), ""
     if not 0 <= high_watermark < MAXL:
         why = f"{what} go up to {high_watermark}"
     elif least < 1 or most > high_watermark:
         why = f"{what} go from 1 to {high_watermark}, and {least if least < 1 else most} is one of them"
-    else:
+    elif len(set(ids)) < len(ids):
         why = f"one of {what} is there twice"
-    raise MetastoreError(
-        f"the metastore {server} contradicts itself", why, "see the metastore's log; nothing is read or changed by this"
-    )
-
-
-def _parted(ids: Sequence[int], aborted: Sequence[bool]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the open and the aborted ids, both ascending."""
+    if why:
+        hint = "see the metastore's log; nothing is read or changed by this"
+        raise MetastoreError(f"the metastore {server} contradicts itself", why, hint)
     pairs = sorted(zip(ids, aborted, strict=True))
-    open_ids, aborted_ids = (tuple(id_ for id_, one in pairs if one == wanted) for wanted in (False, True))
-    return open_ids, aborted_ids
+    return tuple(id_ for id_, is_aborted in pairs if not is_aborted), tuple(
+        id_ for id_, is_aborted in pairs if is_aborted
+    )
 
 
 def bits(data: bytes, count: int) -> list[bool]:

@@ -137,7 +137,6 @@ class Method:
     """A method of the interface.
 
     Attributes:
-        arguments: types of its arguments, numbered from 1.
         raises: names of its exceptions, in the order of their numbers, which begin at 1.
         repeatable: whether it may be called again after a lost answer: it only reads, or a second call has no effect.
         loose: whether versions disagree on lists and sets, so that the answer is read without Thrift's accelerator.

@@ -139,7 +139,7 @@ def size_text(amount: float) -> str:
     return f"{amount:.0f} {_UNITS[power]}" if float(amount).is_integer() else f"{amount:.1f} {_UNITS[power]}"
 
 
-_configured: set[str] = set()  # environment variables that a configuration has set
+_configured: set[str] = set()  # environment variables, which belong to the process, that a configuration has set
 
 
 def configure(values: Mapping[str, str]) -> None:

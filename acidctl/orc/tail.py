@@ -234,25 +234,21 @@ class Tail:
 
     def acid_stats(self) -> tuple[int, int, int] | None:
         """Return ``hive.acid.stats``: (inserts, updates, deletes), None if missing.  BadDataError if malformed."""
-        raw = self.user_metadata.get(ACID_STATS)
-        if raw is None:
-            return None
-        match = _COUNTS.fullmatch(raw.decode("utf-8", "replace"))
-        if match is None:
-            raise damaged(self.path, f"{ACID_STATS} holds {raw[:60]!r}, not three counts")
-        inserts, updates, deletes = map(int, match.groups())
-        return inserts, updates, deletes
+        match = self._matched(ACID_STATS, _COUNTS, "three counts")
+        return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
     @property
     def acid_version(self) -> int | None:
         """Return ``hive.acid.version``, None if missing.  BadDataError if it is not a number."""
-        raw = self.user_metadata.get(ACID_VERSION)
-        if raw is None:
-            return None
-        match = _VERSION.fullmatch(raw.decode("utf-8", "replace"))
-        if match is None:
-            raise damaged(self.path, f"{ACID_VERSION} holds {raw[:60]!r}, not a number")
-        return int(match.group())
+        match = self._matched(ACID_VERSION, _VERSION, "a number")
+        return int(match[0]) if match else None
+
+    def _matched(self, name: str, pattern: re.Pattern[str], what: str) -> re.Match[str] | None:
+        raw = self.user_metadata.get(name)
+        match = None if raw is None else pattern.fullmatch(raw.decode("utf-8", "replace"))
+        if raw is not None and match is None:
+            raise damaged(self.path, f"{name} holds {raw[:60]!r}, not {what}")
+        return match
 
 
 def key_index_of(keys: Sequence[RecordKey | None]) -> bytes:

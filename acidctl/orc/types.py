@@ -25,47 +25,24 @@ MAX_DEPTH = 100
 
 _MOST_ATTRIBUTES = 16  # the most attributes of a column, on average; Iceberg writes three
 _KIND_NAMES: dict[int, str] = {
-    pb.Type.BOOLEAN: "boolean",
-    pb.Type.BYTE: "tinyint",
-    pb.Type.SHORT: "smallint",
-    pb.Type.INT: "int",
-    pb.Type.LONG: "bigint",
-    pb.Type.FLOAT: "float",
-    pb.Type.DOUBLE: "double",
-    pb.Type.STRING: "string",
-    pb.Type.BINARY: "binary",
-    pb.Type.TIMESTAMP: "timestamp",
-    pb.Type.TIMESTAMP_INSTANT: "timestamp with local time zone",
-    pb.Type.LIST: "array",
-    pb.Type.MAP: "map",
-    pb.Type.STRUCT: "struct",
-    pb.Type.UNION: "uniontype",
-    pb.Type.DECIMAL: "decimal",
-    pb.Type.DATE: "date",
-    pb.Type.VARCHAR: "varchar",
-    pb.Type.CHAR: "char",
-}
+    pb.Type.BOOLEAN: "boolean", pb.Type.BYTE: "tinyint", pb.Type.SHORT: "smallint", pb.Type.INT: "int",
+    pb.Type.LONG: "bigint", pb.Type.FLOAT: "float", pb.Type.DOUBLE: "double", pb.Type.STRING: "string",
+    pb.Type.BINARY: "binary", pb.Type.TIMESTAMP: "timestamp",
+    pb.Type.TIMESTAMP_INSTANT: "timestamp with local time zone", pb.Type.LIST: "array", pb.Type.MAP: "map",
+    pb.Type.STRUCT: "struct", pb.Type.UNION: "uniontype", pb.Type.DECIMAL: "decimal", pb.Type.DATE: "date",
+    pb.Type.VARCHAR: "varchar", pb.Type.CHAR: "char",
+}  # fmt: skip
 KINDS = tuple(_KIND_NAMES.values())
 _KIND_NUMBERS: dict[str, int] = {name: number for number, name in _KIND_NAMES.items()}
 
 TIMESTAMP_KINDS = ("timestamp", "timestamp with local time zone")
 
 _ARROW_LEAVES: dict[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "varchar": pa.string(),
-    "char": pa.string(),
-    "binary": pa.binary(),
-    "timestamp": pa.timestamp("ns"),
-    "timestamp with local time zone": pa.timestamp("ns", tz="UTC"),
-    "date": pa.date32(),
-}
+    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "varchar": pa.string(), "char": pa.string(),
+    "binary": pa.binary(), "timestamp": pa.timestamp("ns"),
+    "timestamp with local time zone": pa.timestamp("ns", tz="UTC"), "date": pa.date32(),
+}  # fmt: skip
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 
@@ -160,7 +137,7 @@ def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
     return schema
 
 
-_parsed: dict[tuple[bytes, ...], Schema] = {}
+_parsed: dict[tuple[bytes, ...], Schema] = {}  # a cache: all files of a table have the same types
 _MOST_PARSED = 64
 
 

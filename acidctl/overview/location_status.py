@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,6 @@ from acidctl.location.evidence import Evidence
 from acidctl.location.resolved import ResolvedLocation
 from acidctl.location.snapshot import Child, Snapshot, SnapshotSource, children_of
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.storage.port import parent_of
 from acidctl.wording import iso_time, text_of
 
 if TYPE_CHECKING:  # its dependencies are optional
@@ -77,18 +76,10 @@ class Figures:
     helped: int = 0
 
     def __add__(self, other: Figures) -> Figures:
-        return Figures(
-            self.locations + other.locations,
-            self.entries + other.entries,
-            self.uses + other.uses,
-            self.files + other.files,
-            self.deltas + other.deltas,
-            self.reading + other.reading,
-            freeable_together((self.free, other.free)),
-            self.soon + other.soon,
-            self.due + other.due,
-            self.helped + other.helped,
-        )
+        sums = {
+            one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self) if one.name != "free"
+        }
+        return Figures(**sums, free=freeable_together((self.free, other.free)))
 
     @property
     def bytes(self) -> int:
@@ -133,28 +124,6 @@ def reading_record(reading: Advice) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptBack:
-    """Entries that readers do not need, but that the rules of cleaning keep for one reason."""
-
-    reason: Reason
-    entries: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class InTheTrash:
-    """The trash of a location, judged by names and sizes alone.
-
-    Attributes:
-        oldest: when the first of the runs began, seconds since the epoch; None if no name shows it.
-    """
-
-    runs: int = 0
-    bytes: int = 0
-    oldest: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class LocationStatus:
     """The content of a location, its cost for readers, and its pending work.
 
@@ -166,9 +135,10 @@ class LocationStatus:
             or `ok`.
         root: the directory of its table, with its store.
         table: the name of its table in the metastore, else its directory.
-        hive_name: the same, but empty without a metastore.
         base: the name of the base that is read.
         compaction: what the thresholds ask for, or why they ask for nothing.
+        kept_back: the reason and the bytes of each entry that readers do not need, but that the rules of cleaning keep.
+        trash_runs: the names of cleanings whose files are in its trash.
         unfinished: staging directories of interrupted publications.
         refused: why it cannot be compacted, or cleaned, in its present state.
         waiting: what waits for cleaning, if a metastore has its table; else None.
@@ -183,16 +153,15 @@ class LocationStatus:
     name: str
     root: tuple[str, str]
     table: str
-    hive_name: str
     verdict: str
     evidence: Evidence
     source: SnapshotSource
     base: str | None
     figures: Figures
     compaction: Decision
-    kept_back: tuple[KeptBack, ...]
+    kept_back: tuple[tuple[Reason, int], ...]
     unfinished: tuple[str, ...]
-    trash: InTheTrash
+    trash_runs: tuple[TrashRun, ...]
     refused: tuple[AcidctlError, ...]
     waiting: Waiting | None
     last_done: float | None
@@ -205,11 +174,6 @@ class LocationStatus:
     def shown(self) -> str:
         """Return the name by which it was asked for."""
         return self.name or self.location
-
-    @property
-    def is_unknown(self) -> bool:
-        """Return whether nobody knows that it is transactional, so that nothing is changed there."""
-        return not self.evidence.may_change
 
     @property
     def why(self) -> str:
@@ -275,15 +239,8 @@ def status_of(location: ResolvedLocation, policy: Policy, now: float, name: str 
     problems = layout_problems(snapshot.listing, state)
     unfinished = tuple(staging for staging, _ in half_published(snapshot))
     refused: dict[str, AcidctlError] = {}
-    plan = None
-    if evidence.may_change:
-        try:
-            snapshot.require_history()
-            snapshot.require_agreement()
-            plan = plan_cleaning(snapshot, policy, now)
-        except AcidctlError as error:
-            if not unfinished:  # otherwise that is the reason for the refusal
-                refused[str(error)] = error
+    # An interrupted publication is the reason for the refusal of a cleaning.
+    plan = _cleaning(snapshot, policy, now, {} if unfinished else refused) if evidence.may_change else None
     compaction = _compaction(location, problems, evidence, refused)
     reading = NO_COST if state.history_problem else advise(snapshot.listing, state)
     verdict = _verdict(snapshot, compaction, evidence, unfinished, refused)
@@ -303,18 +260,17 @@ def status_of(location: ResolvedLocation, policy: Policy, now: float, name: str 
     return LocationStatus(
         location=location.shown,
         name=name,
-        root=(location.fs.url, _table_path(location)),
-        table=table.full_name if table else location.fs.display(_table_path(location)),
-        hive_name=table.full_name if table else "",
+        root=(location.fs.url, location.location.table_path),
+        table=table.full_name if table else location.fs.display(location.location.table_path),
         verdict=verdict,
         evidence=evidence,
         source=snapshot.source,
         base=state.base.name if state.base else None,
         figures=figures,
         compaction=compaction,
-        kept_back=_kept_back(plan),
+        kept_back=tuple((why, _size(snapshot, entry)) for entry, why in plan.kept_back) if plan else (),
         unfinished=unfinished,
-        trash=_trash_of(snapshot),
+        trash_runs=_trash_runs(snapshot),
         refused=tuple(refused.values()),
         waiting=_waiting(location, snapshot),
         last_done=logged_at(location.listing.log),
@@ -342,6 +298,17 @@ def _verdict(
     return next((word for word, holds in verdicts if holds), OK)
 
 
+def _cleaning(snapshot: Snapshot, policy: Policy, now: float, refused: dict[str, AcidctlError]) -> CleaningPlan | None:
+    """Return what `acidctl clean` would do, or add to `refused` why it cannot."""
+    try:
+        snapshot.require_history()
+        snapshot.require_agreement()
+        return plan_cleaning(snapshot, policy, now)
+    except AcidctlError as error:
+        refused[str(error)] = error
+        return None
+
+
 def _compaction(
     location: ResolvedLocation, problems: Sequence[LayoutProblem], evidence: Evidence, refused: dict[str, AcidctlError]
 ) -> Decision:
@@ -357,13 +324,6 @@ def _compaction(
     if not evidence.may_change:
         decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
     return decision
-
-
-def _table_path(location: ResolvedLocation) -> str:
-    path = location.location.path
-    for _ in location.location.partition:
-        path = parent_of(path)
-    return path
 
 
 def _size(snapshot: Snapshot, name: str) -> int:
@@ -386,27 +346,13 @@ def _soon(plan: CleaningPlan | None, now: float) -> int:
     return sum(_size(plan.snapshot, name) for name, until in times.items() if until <= now + DAY_SECONDS)
 
 
-def _kept_back(plan: CleaningPlan | None) -> tuple[KeptBack, ...]:
-    by_reason: dict[str, KeptBack] = {}
-    for name, why in plan.kept_back if plan else ():
-        key = f"{why.code} {why.ids}"
-        before = by_reason.get(key, KeptBack(why, 0, 0))
-        size = _size(plan.snapshot, name) if plan else 0
-        by_reason[key] = KeptBack(before.reason, before.entries + 1, before.bytes + size)
-    return tuple(by_reason.values())
-
-
-def _trash_of(snapshot: Snapshot) -> InTheTrash:
+def _trash_runs(snapshot: Snapshot) -> tuple[TrashRun, ...]:
     runs: dict[str, None] = {}
-    size = 0
-    for path, length, _, is_dir in snapshot.listing.by_child.get(TRASH, ()):
-        _, _, below = path.partition("/")
-        if not is_dir:
-            size += length
-        if below and (is_dir or "/" in below):
-            runs[below.partition("/")[0]] = None
-    began = [when for run in runs if (when := TrashRun(snapshot.path, run).began) is not None]
-    return InTheTrash(len(runs), size, min(began, default=None))
+    for path, _, _, is_dir in snapshot.listing.by_child.get(TRASH, ()):
+        run, _, below = path.partition("/")[2].partition("/")
+        if run and (is_dir or below):
+            runs[run] = None
+    return tuple(TrashRun(snapshot.path, run) for run in runs)
 
 
 def _waiting(location: ResolvedLocation, snapshot: Snapshot) -> Waiting | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import heapq
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.overview.location_status import Figures, InTheTrash, KeptBack, LocationStatus
+from acidctl.acid.reasons import Reason
+from acidctl.overview.location_status import Figures, LocationStatus
 from acidctl.wording import text_of, time_of
 
 if TYPE_CHECKING:  # its dependencies are optional
@@ -33,6 +34,16 @@ class Condition(StrEnum):
 
 
 @dataclass(slots=True)
+class KeptBack:
+    """What readers do not need, but the rules of cleaning keep for one reason."""
+
+    reason: Reason
+    locations: int = 0
+    entries: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
 class WarehouseStatus:
     """The sums over locations.
 
@@ -42,11 +53,12 @@ class WarehouseStatus:
         whole: the figures of all of them.
         tables: the name and the figures of each table, by its store and directory.
         to_clean: number of locations with something to free now.
-        kept_back: what cleaning keeps, by reason, with the number of locations.
+        kept_back: what cleaning keeps, by reason.
         unfinished: the first locations with publications that were interrupted.
         refused: the first locations that cannot be compacted or cleaned in their present state.
         unfinished_count, refused_count: the numbers of all of them.
-        trash: of all locations together; `in_trash` counts those with one.
+        trash_runs, oldest_run: the number of cleanings in the trash of locations, and when the first of them began.
+        in_trash: number of locations with a trash.
         waiting: locations of a metastore's tables in which something waits for cleaning.
         last_done: when acidctl changed any of them last.
         sources: number of locations by the kind of source that decides which write ids count.
@@ -57,18 +69,19 @@ class WarehouseStatus:
     whole: Figures = field(default_factory=Figures)
     tables: dict[tuple[str, str], tuple[str, Figures]] = field(default_factory=dict)
     to_clean: int = 0
-    kept_back: dict[tuple[str, tuple[int, ...]], tuple[KeptBack, int]] = field(default_factory=dict)
+    kept_back: dict[tuple[str, tuple[int, ...]], KeptBack] = field(default_factory=dict)
     unfinished: list[LocationStatus] = field(default_factory=list)
     unfinished_count: int = 0
     refused: list[LocationStatus] = field(default_factory=list)
     refused_count: int = 0
-    trash: InTheTrash = field(default_factory=InTheTrash)
+    trash_runs: int = 0
+    oldest_run: float | None = None
     in_trash: int = 0
     waiting: list[Waiting] = field(default_factory=list)
     last_done: float | None = None
     sources: Counter[str] = field(default_factory=Counter)
     _worst: list[tuple[float, int, LocationStatus]] = field(default_factory=list)
-    _hive_names: set[str] = field(default_factory=set)
+    _names: set[str] = field(default_factory=set)
 
     @property
     def largest(self) -> list[tuple[str, Figures]]:
@@ -88,7 +101,7 @@ class WarehouseStatus:
 
     def holds(self, hive_name: str) -> bool:
         """Return whether a location of that table was among them."""
-        return hive_name.lower() in self._hive_names
+        return hive_name.lower() in self._names
 
     def condition(self, *, is_trouble: bool) -> Condition:
         """Return the overall status.
@@ -108,22 +121,24 @@ class WarehouseStatus:
         self.tables[status.root] = name, before + figures
         self.whole += figures
         self.sources[status.source.kind] += 1
-        if status.hive_name:
-            self._hive_names.add(status.hive_name.lower())
+        self._names.add(status.table.lower())
         if status.compaction.kind:
             heapq.heappush(self._worst, (figures.reading.gain, -self.whole.locations, status))
             if len(self._worst) > NAMED:
                 heapq.heappop(self._worst)
         self.to_clean += figures.free.now > 0
-        for kept in status.kept_back:
-            key = (kept.reason.code, kept.reason.ids)
-            together, places = self.kept_back.get(key, (KeptBack(kept.reason, 0, 0), 0))
-            entries, size = together.entries + kept.entries, together.bytes + kept.bytes
-            self.kept_back[key] = replace(together, entries=entries, bytes=size), places + 1
-        times = [when for when in (self.trash.oldest, status.trash.oldest) if when is not None]
-        runs, size = self.trash.runs + status.trash.runs, self.trash.bytes + status.trash.bytes
-        self.trash = InTheTrash(runs, size, min(times, default=None))
-        self.in_trash += status.trash.runs > 0
+        seen: set[tuple[str, tuple[int, ...]]] = set()
+        for why, size in status.kept_back:
+            key = (why.code, why.ids)
+            kept = self.kept_back.setdefault(key, KeptBack(why))
+            kept.locations += key not in seen
+            kept.entries += 1
+            kept.bytes += size
+            seen.add(key)
+        began = [self.oldest_run, *(run.began for run in status.trash_runs)]
+        self.oldest_run = min((when for when in began if when is not None), default=None)
+        self.trash_runs += len(status.trash_runs)
+        self.in_trash += bool(status.trash_runs)
         self.unfinished_count += len(status.unfinished)
         self.refused_count += bool(status.refused)
         for first, has_some in ((self.unfinished, status.unfinished), (self.refused, status.refused)):
@@ -136,7 +151,8 @@ class WarehouseStatus:
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
         whole = self.whole.record()
-        kept_back = sorted(self.kept_back.values(), key=lambda pair: -pair[0].bytes)
+        kept_back = sorted(self.kept_back.values(), key=lambda kept: -kept.bytes)
+        staging = [(status, name) for status in self.unfinished for name in status.unfinished]
         return {
             "tables": len(self.tables),
             "locations": whole["locations"],
@@ -145,44 +161,24 @@ class WarehouseStatus:
                 "due": whole["due"],
                 **{kind.value: self.whole.due[kind] for kind in CompactionKind},
                 "helped": whole["helped"],
-                "worst": [
-                    {
-                        **_named(worst),
-                        "kind": worst.compaction.kind,
-                        "gain": round(worst.figures.reading.gain, 4),
-                        "reason": text_of(worst.compaction.reason),
-                        "reasonCode": worst.compaction.reason.code,
-                    }
-                    for worst in self.worst
-                ],
+                "worst": list(map(_due_record, self.worst)),
             },
             "cleaning": {
                 "locations": self.to_clean,
                 **{name: whole[name] for name in ("freeBytes", "soonBytes", "laterBytes", "abortedBytes")},
                 "keptBack": [
-                    {
-                        "code": kept.reason.code,
-                        "reason": text_of(kept.reason),
-                        "locations": places,
-                        "entries": kept.entries,
-                        "bytes": kept.bytes,
-                    }
-                    for kept, places in kept_back[:NAMED]
+                    {"code": kept.reason.code, "reason": text_of(kept.reason), "locations": kept.locations,
+                     "entries": kept.entries, "bytes": kept.bytes}
+                    for kept in kept_back[:NAMED]
                 ],
             },
             "trash": {
-                "locations": self.in_trash,
-                "runs": self.trash.runs,
-                "bytes": self.trash.bytes,
-                "oldest": time_of(self.trash.oldest),
+                "locations": self.in_trash, "runs": self.trash_runs, "bytes": whole["trashBytes"],
+                "oldest": time_of(self.oldest_run),
             },
             "unfinished": {
                 "count": self.unfinished_count,
-                "first": [
-                    {**_named(status), "staging": staging}
-                    for status in self.unfinished
-                    for staging in status.unfinished[:NAMED]
-                ][:NAMED],
+                "first": [{**_named(status), "staging": name} for status, name in staging[:NAMED]],
             },
             "refused": {
                 "locations": self.refused_count,
@@ -193,7 +189,14 @@ class WarehouseStatus:
                 ],
             },
             "lastDone": time_of(self.last_done),
-        }
+        }  # fmt: skip
+
+
+def _due_record(status: LocationStatus) -> dict[str, Any]:
+    due, gain = status.compaction, round(status.figures.reading.gain, 4)
+    return {
+        **_named(status), "kind": due.kind, "gain": gain, "reason": text_of(due.reason), "reasonCode": due.reason.code,
+    }  # fmt: skip
 
 
 def _named(status: LocationStatus) -> dict[str, str | None]:

@@ -198,20 +198,19 @@ def _staged(step: Step, run: str) -> list[str]:
     return [*source, *(path for path in (step.kept, step.target) if path.startswith(f"{run}/"))]
 
 
-def _steps(fix: Fix, run: str) -> list[Step]:
-    old = {entry.path: entry for entry in fix.watched}
-    steps = []
+def _steps(fix: Fix, run: str) -> Iterator[Step]:
+    watched = {entry.path: entry for entry in fix.watched}
     for made in fix.made:
+        staged, kept = f"{run}/new/{made.path}", f"{run}/old/{made.path}"
         if made.replaces:
-            was = old[made.path]
-            kept = f"{run}/old/{made.path}"
-            facts = (kept, was.size, was.modified, made.size)
-            steps.append(Step(Act.REPLACE, f"{run}/new/{made.path}", made.path, *facts))
+            present = watched[made.path]
+            yield Step(Act.REPLACE, staged, made.path, kept, present.size, present.modified, made.size)
         else:
-            steps.append(Step(Act.MOVE, f"{run}/new/{made.path}", made.path))
-    steps += [Step(Act.MOVE, path, f"{run}/old/{path}") for path in fix.away]
-    steps += [Step(Act.MOVE, f"{run}/old/{source}", target) for source, target in fix.lifted]
-    return steps
+            yield Step(Act.MOVE, staged, made.path)
+    for path in fix.away:
+        yield Step(Act.MOVE, path, f"{run}/old/{path}")
+    for source, target in fix.lifted:
+        yield Step(Act.MOVE, f"{run}/old/{source}", target)
 
 
 def _stage(fs: FileSystem, location: str, run: RepairRun, fix: Fix) -> None:
@@ -236,8 +235,7 @@ def write_staged(fs: FileSystem, old: str, kept: str, new: str, made: Made) -> N
         ConflictError: the old file was truncated meanwhile.
     """
     if not made.replaces:
-        fs.write_bytes(new, made.end)
-        _require_content(fs, new, hashlib.sha256(made.end).hexdigest())
+        _write(fs, new, (made.end,))
         _grant_as_beside(fs, old, new)
         return
     _write(fs, kept, _chunks(fs, old, fs.stat(old).size))
@@ -248,21 +246,17 @@ def write_staged(fs: FileSystem, old: str, kept: str, new: str, made: Made) -> N
 
 
 def _write(fs: FileSystem, path: str, content: Iterable[bytes]) -> None:
-    digest = hashlib.sha256()
+    """Write a file and read it again."""
+    written, there = hashlib.sha256(), hashlib.sha256()
     with fs.open_output(path, private=True) as output:
         for chunk in content:
             output.write(chunk)
-            digest.update(chunk)
-    _require_content(fs, path, digest.hexdigest())
-
-
-def _require_content(fs: FileSystem, path: str, expected: str) -> None:
-    digest = hashlib.sha256()
+            written.update(chunk)
     for chunk in _chunks(fs, path, fs.stat(path).size):
-        digest.update(chunk)
-    if digest.hexdigest() != expected:
-        what, why = f"{fs.display(path)} cannot be read back as it was written", f"its SHA-256 is {digest.hexdigest()}"
-        raise VerifyError(what, why, "look at the storage")
+        there.update(chunk)
+    if there.digest() != written.digest():
+        what = f"{fs.display(path)} cannot be read back as it was written"
+        raise VerifyError(what, f"its SHA-256 is {there.hexdigest()}", "look at the storage")
 
 
 def _grant_as_beside(fs: FileSystem, path: str, new: str) -> None:
@@ -284,16 +278,13 @@ def _chunks(fs: FileSystem, path: str, size: int) -> Iterator[bytes]:
 
 def _require_unchanged(fs: FileSystem, location: str, fix: Fix) -> None:
     for entry in fix.watched:
-        path = join(location, entry.path)
+        path, why = join(location, entry.path), ""
         try:
-            now = fs.stat(path)
+            present = fs.stat(path)
+            if (present.size, present.modified) != (entry.size, entry.modified):
+                why = f"it had {entry.size} bytes, it has {present.size}"
         except NotFoundError:
-            raise _changed(fs, path, "it is gone") from None
-        if now.size != entry.size or now.modified != entry.modified:
-            raise _changed(fs, path, f"it had {entry.size} bytes, it has {now.size}")
-
-
-def _changed(fs: FileSystem, path: str, why: str) -> ConflictError:
-    return ConflictError(
-        f"{fs.display(path)} changed while it was repaired", why, "nothing was changed; run it again when nobody writes"
-    )
+            why = "it is gone"
+        if why:
+            what = f"{fs.display(path)} changed while it was repaired"
+            raise ConflictError(what, why, "nothing was changed; run it again when nobody writes")

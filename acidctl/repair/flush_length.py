@@ -5,7 +5,6 @@ The file is cut before its side file moves into the backup, so readers see the c
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -13,6 +12,7 @@ from itertools import pairwise
 from acidctl.acid.layout import DataFile
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
+from acidctl.acid.sidefiles import flush_lengths
 from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
@@ -93,7 +93,7 @@ def committed_length(content: bytes) -> int:
     Raises:
         BadDataError: it holds no complete length, the last is negative, or the lengths do not ascend.
     """
-    lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
+    lengths = flush_lengths(content)
     if not lengths:
         raise unsafe(
             f"its side file holds {len(content)} bytes and no complete length: what was committed is not known",

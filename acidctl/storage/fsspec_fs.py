@@ -171,7 +171,7 @@ class FsspecFileSystem(RemoteStore):
 
     def copy(self, source: str, target: str) -> None:
         if not self.can_copy:
-            raise os_errors.cannot_copy(self.display(source))
+            super().copy(source, target)
         entry = self.stat(source)
         if entry.is_dir:
             raise os_errors.is_a_directory("copy", self.display(source))

@@ -28,30 +28,17 @@ _BUSY: _Row = (StorageError, "the device or a mount point is busy", "find out wh
 _MOST = 4096
 _ENDS = 60  # characters of either end of a name that is too long that are shown
 _BY_ERRNO: dict[int, _Row] = {
-    errno.ENOENT: _NOT_FOUND,
-    errno.ENOTDIR: _NOT_DIRECTORY,
-    errno.EISDIR: _IS_DIRECTORY,
-    errno.EACCES: _DENIED,
-    errno.EPERM: _DENIED,
-    errno.EROFS: _READ_ONLY,
-    errno.EEXIST: _EXISTS,
-    errno.ENOTEMPTY: _NOT_EMPTY,
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _QUOTA,
-    errno.ELOOP: _LOOP,
-    errno.ENAMETOOLONG: _TOO_LONG,
-    errno.EXDEV: _TWO_DISKS,
-    errno.EBUSY: _BUSY,
-}
+    errno.ENOENT: _NOT_FOUND, errno.ENOTDIR: _NOT_DIRECTORY, errno.EISDIR: _IS_DIRECTORY, errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED, errno.EROFS: _READ_ONLY, errno.EEXIST: _EXISTS, errno.ENOTEMPTY: _NOT_EMPTY,
+    errno.ENOSPC: _FULL, errno.EDQUOT: _QUOTA, errno.ELOOP: _LOOP, errno.ENAMETOOLONG: _TOO_LONG,
+    errno.EXDEV: _TWO_DISKS, errno.EBUSY: _BUSY,
+}  # fmt: skip
 
 # Libraries raise these classes with a message only, without a number.
 _BY_CLASS: tuple[tuple[type[OSError], _Row], ...] = (
-    (FileNotFoundError, _NOT_FOUND),
-    (NotADirectoryError, _NOT_DIRECTORY),
-    (IsADirectoryError, _IS_DIRECTORY),
-    (PermissionError, _DENIED),
-    (FileExistsError, _EXISTS),
-)
+    (FileNotFoundError, _NOT_FOUND), (NotADirectoryError, _NOT_DIRECTORY), (IsADirectoryError, _IS_DIRECTORY),
+    (PermissionError, _DENIED), (FileExistsError, _EXISTS),
+)  # fmt: skip
 
 
 def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:

@@ -43,7 +43,7 @@ class AddedStore:
     is_shared: bool = True
 
 
-_added: dict[str, AddedStore] = {}
+_added: dict[str, AddedStore] = {}  # of the process, as a URL anywhere may name such a store
 
 
 def add_store(protocol: str, store: AddedStore) -> None:

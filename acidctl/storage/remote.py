@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from operator import attrgetter
 from typing import Self
 
@@ -36,11 +37,12 @@ class TailCache:
     since has another key.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fetch: Callable[[str, int, int | None], bytes]) -> None:
         self._lock = threading.Lock()
         self._listings: deque[tuple[Listing, bool]] = deque(maxlen=_LISTINGS)
         self._looks: OrderedDict[str, Entry] = OrderedDict()
-        self._tails: OrderedDict[_Key, bytes] = OrderedDict()
+        self._fetch = fetch
+        self._end = lru_cache(maxsize=_KEPT)(self._fetch_end)
 
     def listed(self, listing: Listing, *, whole: bool) -> Listing:
         """Remember the sizes and times of a listing, replacing those of an older listing of that directory.
@@ -69,23 +71,15 @@ class TailCache:
         with self._lock:
             self._listings.clear()
             self._looks.clear()
-            self._tails.clear()
+            self._end.cache_clear()
 
-    def read(self, path: str, offset: int, length: int | None, fetch: Callable[[str, int, int | None], bytes]) -> bytes:
+    def read(self, path: str, offset: int, length: int | None) -> bytes:
         """Return a range of a file, from memory if it is an end that was read before."""
         key = self._key(path, offset, length)
-        if key is None:
-            return fetch(path, offset, length)
-        with self._lock:
-            if key in self._tails:
-                self._tails.move_to_end(key)
-                return self._tails[key]
-        data = fetch(path, offset, length)
-        with self._lock:
-            self._tails[key] = data
-            if len(self._tails) > _KEPT:
-                self._tails.popitem(last=False)
-        return data
+        return self._fetch(path, offset, length) if key is None else self._end(*key)
+
+    def _fetch_end(self, path: str, size: int, modified: float, length: int) -> bytes:  # noqa: ARG002 - of the key
+        return self._fetch(path, size - length, length)
 
     def _key(self, path: str, offset: int, length: int | None) -> _Key | None:
         if not length or length > END or offset < 0:
@@ -120,8 +114,8 @@ class RemoteStore(ABC):
     def __init__(self, spec: FileSystemSpec) -> None:
         self.spec = spec
         self.url = f"{spec.protocol}://{spec.authority}"
-        self.is_local = False
-        self._tails = TailCache()
+        self.is_local = self.can_copy = False
+        self._tails = TailCache(self._read)
 
     @abstractmethod
     def stat(self, path: str) -> Entry: ...
@@ -144,7 +138,10 @@ class RemoteStore(ABC):
         return True
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        return self._tails.read(path, offset, length, self._read)
+        return self._tails.read(path, offset, length)
+
+    def copy(self, source: str, target: str) -> None:  # noqa: ARG002 - the default of stores without copies
+        raise os_errors.cannot_copy(self.display(source))
 
     def _require_free(self, path: str) -> None:
         if self.exists(path):

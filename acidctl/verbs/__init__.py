@@ -1,1 +1,1 @@
-"""What acidctl can do with a table: one module and one set of options a verb, for every way in."""
+"""The verbs of acidctl: one module and one dataclass of options each, for the command line, Python and services."""

@@ -128,12 +128,12 @@ def _plans_of_file(selection: Selection, options: CleanOptions, stop: Deadline, 
                 "give --snapshot or --assume-committed, or let nobody else write to it",
             )
         events.note(f"what is committed is taken from {file}; --snapshot or --assume-committed overrides it")
-    around = FormatDetector()
+    formats = FormatDetector()
     for plan in saved:
         events.coverage.begin(plan.url)
     replanned = each(
         saved,
-        lambda plan: plan.plan(selection.storage, selection.resolver, selection.table_type, around),
+        lambda plan: plan.plan(selection.storage, selection.resolver, selection.table_type, formats),
         options.work.jobs,
         stop,
     )

@@ -29,8 +29,8 @@ from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.engine import RunEngine
 from acidctl.verbs.events import Events, Progress, Question
 from acidctl.verbs.policy import Policies, TablePolicy
+from acidctl.verbs.reading.validate import errors_in
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.validate import errors_in
 from acidctl.wording import duration, human_count
 
 PORTION = 200

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from acidctl.verbs.compact_options import RunOptions
 from acidctl.verbs.options import Kind, LockOptions, Options, TrashOptions, WorkOptions, group, option
-from acidctl.verbs.policy import TablePolicy
 
 if TYPE_CHECKING:
     from acidctl.base.deadline import DailyWindow
+    from acidctl.verbs.policy import TablePolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +128,8 @@ class NightlyOptions(RunOptions, TrashOptions):
         Raises:
             UsageProblem: a retention below an hour.
         """
+        from acidctl.verbs.policy import TablePolicy
+
         return TablePolicy(
             min_deltas=self.min_deltas,
             older_than=self.older_than,

@@ -18,8 +18,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.deadline import DailyWindow, Deadline
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError, StorageError
 from acidctl.compaction.run import Engine
-from acidctl.location.change.own_files import new_run_id, open_folder, replace_file
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner, new_run_id, open_folder, replace_file
 from acidctl.location.coverage import Looked
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import TIME_IS_UP, Outcome, Result

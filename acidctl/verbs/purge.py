@@ -12,9 +12,9 @@ from acidctl.location.change.journal import unusable
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.kept_runs import KeptRun, is_unfinished, kept, kept_runs, purge_runs
 from acidctl.verbs.maintain_options import PurgeOptions
 from acidctl.verbs.policy import Policies
+from acidctl.verbs.restore import KeptRun, is_unfinished, kept, kept_runs, purge_runs
 from acidctl.verbs.selection import Selection
 from acidctl.wording import human_count, some_of
 

@@ -122,7 +122,7 @@ def _places(selection: Selection, events: Events, known_inside: str) -> Iterator
             named.append((fs.display(location), inside))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
-    refuse_unusable([top for top, _ in named], storage, resolver, selection.table_type, surroundings=formats)
+    refuse_unusable([top for top, _ in named], storage, resolver, selection.table_type, formats=formats)
     seen: set[tuple[str, str, str]] = set()
     for top, inside in named:
         if inside:
@@ -131,7 +131,7 @@ def _places(selection: Selection, events: Events, known_inside: str) -> Iterator
             events.coverage.begin(top)
             events.coverage.met(top)
         else:
-            places = find([top], storage, resolver, observer_of(events), surroundings=formats)
+            places = find([top], storage, resolver, observer_of(events), formats=formats)
         for found in changeable(places, selection.table_type, events.skipped):
             key = (found.fs.url, found.location.path, inside)
             if key not in seen:

@@ -1,22 +1,30 @@
-"""Undo cleanings and repairs: move back what they took."""
+"""Undo cleanings and repairs, which a location keeps until they are purged: move back what they took."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.base.parallel import each
+from acidctl.cleaning.apply import bring_back, delete
+from acidctl.cleaning.outcomes import InTrash, in_trash
+from acidctl.cleaning.trash import TrashRun, trash_runs
+from acidctl.location.change.journal import RunState
+from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.find import once
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.repair.backup import SETTLED, InBackup, RepairRun, discard, in_backup, list_backups, undo_last
+from acidctl.storage.port import FileSystem
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.kept_runs import KeptRun, is_undoable, kept, kept_runs, undo
 from acidctl.verbs.maintain_options import RestoreOptions
 from acidctl.verbs.selection import Selection
 from acidctl.wording import human_bytes, human_count
 
+KeptRun = TrashRun | RepairRun
+"""A run that can be undone until it is purged."""
 Kept = tuple[TableLocation, list[KeptRun]]
 """A location with its runs, oldest first."""
 Due = list[tuple[TableLocation, KeptRun]]
@@ -147,3 +155,72 @@ def _compacted(
 def _said(compacted: Sequence[tuple[TableLocation, LogEntry]]) -> str:
     more = f" and {human_count(len(compacted) - 1, 'more location')}" if len(compacted) > 1 else ""
     return f"compacted {compacted[0][0].shown}{more}, which stays as it is: readers see the same rows"
+
+
+def kept_runs(found: TableLocation) -> list[KeptRun]:
+    """Return the cleanings and repairs that a location keeps, oldest first; their states say which can be used."""
+    fs, path = found.fs, found.location.path
+    try:
+        names = {entry.path for entry in fs.list_dir(path).entries}
+    except NotFoundError:
+        return []
+    return sorted([*trash_runs(fs, path, names), *list_backups(fs, path, names)], key=lambda run: run.id)
+
+
+def is_undoable(run: KeptRun) -> bool:
+    """Return whether a restore undoes a run, or refuses it with a reason; other runs changed nothing."""
+    return run.state not in (RunState.STAGED, RunState.FORGOTTEN)
+
+
+def is_unfinished(run: KeptRun) -> bool:
+    """Return whether a run is an interrupted repair, whose backup must stay."""
+    return isinstance(run, RepairRun) and run.state not in SETTLED
+
+
+def kept(fs: FileSystem, run: KeptRun, result: Result = Result.IN_TRASH) -> InTrash | InBackup:
+    """Return a run as an outcome of its location."""
+    return in_trash(fs, run, result) if isinstance(run, TrashRun) else in_backup(fs, run, result)
+
+
+def undo(fs: FileSystem, run: KeptRun, locking: Locking) -> Outcome:
+    """Undo a cleaning or a repair, under the lock of its location.
+
+    Raises:
+        ConflictError: another process restored or purged it, or its files were changed since.
+        NotFoundError: a file of it is missing.
+        BadDataError, RefusedError: it is damaged, or another user's.
+    """
+    if isinstance(run, TrashRun):
+        return bring_back(fs, run, locking)
+    return in_backup(fs, undo_last(fs, run.location, run.id, locking), Result.RESTORED)
+
+
+def purge_runs(
+    fs: FileSystem,
+    runs: Sequence[KeptRun],
+    locking: Locking,
+    should_stop: Callable[[], bool],
+    on_deleted: Callable[[], None],
+    *,
+    night: str = "",
+) -> list[Outcome]:
+    """Delete runs of one location permanently, under its lock, and return those that were deleted before it stopped.
+
+    An error that comes after some were deleted is the last outcome.
+    """
+    cleanings = [run for run in runs if isinstance(run, TrashRun)]
+    repairs = {run.id: run for run in runs if isinstance(run, RepairRun)}
+    gone: list[Outcome] = [*delete(fs, cleanings, locking, should_stop, on_deleted, night=night)]
+    if not repairs or should_stop():
+        return gone
+    location = runs[0].location
+    try:
+        discarded = discard(fs, location, repairs.keys(), locking, should_stop, night=night)
+    except AcidctlError as error:
+        if not gone:
+            raise
+        return [*gone, Outcome(location=fs.display(location), result=Result.FAILED, error=error)]
+    for run in discarded:
+        gone.append(in_backup(fs, repairs[run.id], Result.PURGED))
+        on_deleted()
+    return gone

@@ -57,9 +57,9 @@ class Selection:
         if self.known is not None:
             yield from (found.reload(self.resolver) for found in self.known)
             return
-        around = FormatDetector()
-        refuse_unusable(self.places, self.storage, self.resolver, self.table_type, surroundings=around)
-        places = once(find(self.places, self.storage, self.resolver, observer_of(events), surroundings=around))
+        formats = FormatDetector()
+        refuse_unusable(self.places, self.storage, self.resolver, self.table_type, formats=formats)
+        places = once(find(self.places, self.storage, self.resolver, observer_of(events), formats=formats))
         yield from changeable(places, self.table_type, events.skipped)
         events.looked = events.looked_through(on_record)
 
@@ -89,7 +89,7 @@ class Selection:
             with_given: yield the named places themselves first, whatever they are.
         """
         if changes and self.known is None:
-            refuse_unusable(self.places, self.storage, SnapshotResolver(), surroundings=None)
+            refuse_unusable(self.places, self.storage, SnapshotResolver(), formats=None)
         for text in self.places if with_given else ():
             fs, path = open_location(text, self.storage)
             yield TableLocation(fs, WalkedLocation(path, ""), True, SnapshotResolver())

@@ -18,7 +18,7 @@ from acidctl.cleaning.leftovers import is_leftover
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import restore
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.wording import text_of
 
 WITH = Policy(leftovers=True)

@@ -28,7 +28,7 @@ from acidctl.metastore.queue import Wish, request_compaction
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.txn.locks import LeaderLock, ReadLock
-from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, TransactionRequest
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
 from acidctl.metastore.wire import BOOL, STRING, method
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
@@ -282,8 +282,8 @@ def test_a_transaction_that_was_committed_is_never_taken_for_aborted(real_hive: 
     metastore = Metastore(settings)
     heartbeats = Heartbeats(metastore)
     part = interface.LockComponent(database="default", table="nobodys")
-    asked = TransactionRequest((part,), interface.TxnType.COMPACTION)
-    committed, aborted = (LockedTransaction(metastore, heartbeats, asked) for _ in range(2))
+    kind = interface.TxnType.COMPACTION
+    committed, aborted = (LockedTransaction(metastore, heartbeats, (part,), kind) for _ in range(2))
     committed.commit()
     assert not committed.abort()
     assert aborted.abort()

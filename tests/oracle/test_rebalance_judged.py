@@ -19,7 +19,7 @@ from acidctl.acid.bucket import encode
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockComponent, LockType, Operation, TxnType
 from acidctl.metastore.settings import find_settings
-from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, TransactionRequest
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -209,7 +209,7 @@ def test_the_lock_is_hives_and_keeps_who_updates_away_but_not_who_reads(hive: Hi
         (LockType.SHARED_READ, Operation.SELECT, False),
     ):
         part = LockComponent(kind, database="default", table=table.name, operation=operation)
-        held = LockedTransaction(metastore, heartbeats, TransactionRequest((part,), TxnType.DEFAULT))
+        held = LockedTransaction(metastore, heartbeats, (part,), TxnType.DEFAULT)
         found = rebalance(acidctl, hive, table.name)
         held.abort()
         if is_in_the_way:

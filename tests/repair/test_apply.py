@@ -14,7 +14,7 @@ from support.trouble.locks import locked
 from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import LOCK, Locking
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import apply, backup

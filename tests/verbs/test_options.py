@@ -12,8 +12,9 @@ from acidctl.base.errors import UsageProblem
 from acidctl.cli.command_table import command_named
 from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.options import LockOptions, WorkOptions, declared, made
+from acidctl.verbs.reading.dump import DumpOptions
 
-VERBS = {"clean": CleanOptions, "purge": PurgeOptions, "restore": RestoreOptions}
+VERBS = {"clean": CleanOptions, "dump": DumpOptions, "purge": PurgeOptions, "restore": RestoreOptions}
 
 
 @pytest.mark.parametrize("name", VERBS)

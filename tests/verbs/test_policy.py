@@ -66,5 +66,5 @@ def test_what_cannot_be_meant_is_refused(said: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("pattern", ["/warehouse/sales.db", "hive:sales.*", "a.b.c", "sales.", ".x", "", " "])
 def test_what_no_table_is_called_is_no_pattern(pattern: str) -> None:
-    with pytest.raises(UsageProblem, match="no pattern"):
+    with pytest.raises(UsageProblem, match="not a pattern"):
         require_pattern(pattern)

@@ -49,7 +49,7 @@ Part = tuple[Record, Sequence[AcidctlError]]
 @shared.storage_options
 @shared.output_option("table", "json", default="table")
 def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str, str], output: str) -> None:
-    """Show what acidctl goes by here: settings, Python, packages, and every Java that was found.
+    """Show what acidctl uses here: settings, Python, packages, and every Java that was found.
 
     Settings are those of the configuration file and of ACIDCTL_* in the environment, each with its origin; all are
     checked, and variables because of which a command would refuse to run are named. Precedence: command line,

@@ -8,7 +8,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import options_of
-from acidctl.verbs.validate import ValidateOptions, validate
+from acidctl.verbs.reading.validate import ValidateOptions, validate
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport

@@ -9,13 +9,12 @@ from typing import Any
 import click
 
 from acidctl.base.errors import UsageProblem
-from acidctl.cli.command_table import SUMMARIES, command_named
+from acidctl.cli.command_table import SUMMARIES, walk
 from acidctl.cli.config.settings import (
     Name,
     Settings,
     Value,
     options_of,
-    parts_of,
     variable_of,
     wrong_variables,
 )
@@ -44,15 +43,16 @@ def effective(settings: Settings) -> dict[Name, Value]:
             found[name] = Value(text, f"environment {variable}")
     for limit in LIMITS:
         _ = limit.value  # raises if the environment has no number
-    for title in SUMMARIES:
-        found |= _of_command(_command(title), (title,), settings)
+    for path, command in walk():
+        found |= _of_command(command, path, settings)
     return {name: found[name] for name in sorted(found, key=_order)}
 
 
 def wrong_in_environment() -> Iterator[UsageProblem]:
     """Yield why commands would refuse to run because of a variable."""
-    for name in SUMMARIES:
-        yield from wrong_variables(_command(name), (name,))
+    for path, command in walk():
+        if len(path) == 1:
+            yield from wrong_variables(command, path)
 
 
 def key_of(name: Name) -> str:
@@ -79,14 +79,6 @@ def _of_command(command: click.Command, path: Name, settings: Settings) -> Itera
                 what = f"{found.origin}: {'.'.join((*path, name))} cannot be used"
                 raise UsageProblem(what, error.message) from None
             yield (*path, name), Value(_without_secrets(found.value), found.origin)
-    for part, below in parts_of(command).items():
-        yield from _of_command(below, (*path, part), settings)
-
-
-def _command(name: str) -> click.Command:
-    command = command_named(name)
-    assert command
-    return command
 
 
 def _without_secrets(value: Any) -> Any:

@@ -81,13 +81,13 @@ def command(names: tuple[str, ...], waiting: bool, metastore: Metastore, view: V
 
 
 def _record(lock: Lock, by_id: Mapping[tuple[int, int], Lock], now: float) -> Record:
-    record = {"lock": lock.id, "on": lock.on, **fields_of(lock), "age": None, "blockedBy": None}
+    record = {"lock": lock.id, "on": lock.name, **fields_of(lock), "age": None, "blockedBy": None}
     del record["id"], record["blockedByPart"]
     if lock.acquired is not None:
         record["age"] = whole(now - lock.acquired)
     if lock.blocked_by:  # only its number, if it is gone by now
         blocker = by_id.get((lock.blocked_by, lock.blocked_by_part))
-        details = {"on": blocker.on, **fields_of(blocker)} if blocker else {}
+        details = {"on": blocker.name, **fields_of(blocker)} if blocker else {}
         facts = {key: details.get(key) for key in ("on", "type", "txn", "user", "host", "agent")}
         record["blockedBy"] = {"lock": lock.blocked_by, "part": lock.blocked_by_part, **facts}
     return record

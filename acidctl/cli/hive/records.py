@@ -48,7 +48,6 @@ class RecordList:
 
     Attributes:
         keys: the columns of CSV in order; with their kinds if the user may choose among them.
-        nothing: the note for people if there are no records.
         styles: of the column "state", by its value; "" for all other values.
     """
 
@@ -74,11 +73,7 @@ class RecordList:
 
 
 class Results:
-    """Prints results: a sentence for people, a record for programs.
-
-    Attributes:
-        counts: the number of results of each kind.
-    """
+    """Prints results: a sentence for people, a record for programs."""
 
     def __init__(self, output: str) -> None:
         self.output = output
@@ -164,7 +159,7 @@ def txn_record(txn: Txn, known: KnownTxns, locks: Sequence[Lock]) -> Record:
 
 def lock_record(lock: Lock) -> Record:
     """Return a lock in short, as part of another record."""
-    return {"lock": lock.id, "on": lock.on, "type": lock.type, "state": lock.state}
+    return {"lock": lock.id, "on": lock.name, "type": lock.type, "state": lock.state}
 
 
 def entry_record(entry: Compaction, now: float) -> Record:

@@ -162,11 +162,7 @@ class Figures:
 
 @contextmanager
 def ended_by_signal(unfinished: Callable[[], str]) -> Iterator[None]:
-    """Run a block that Ctrl-C or SIGTERM may end, which is not a failure of a service.
-
-    Args:
-        unfinished: returns what happened to unfinished work.
-    """
+    """Run a block that Ctrl-C or SIGTERM may end, which is not a failure of a service."""
     try:
         yield
     except KeyboardInterrupt:

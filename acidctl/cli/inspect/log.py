@@ -11,6 +11,7 @@ import click
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError
 from acidctl.base.parallel import in_order
+from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.output.console import Records, console, note
@@ -18,14 +19,11 @@ from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.change.work_log import LogEntry, read_log
-from acidctl.location.find import find, once, with_tables
-from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
+from acidctl.verbs.selection import Selection
 from acidctl.wording import iso_time
 
 _THREADS = 8
-
-_STYLES = {"compacted": "green", "failed": "red", "stopped": "yellow"}
 
 _Line = tuple[str, LogEntry]
 """A location and an entry of its log."""
@@ -70,60 +68,54 @@ def command(
     A log is for people, and nothing rests on it: whoever may write into the table may write into it, too. Where the
     store knows to whom its file belongs, `owner` says so in the forms for programs.
     """
-    visits = RunReporter()
+    events = RunReporter()
     wanted = limit or (_SHOWN if output == "table" else None)
     after = None if since is None else time.time() - since
-    lines = (line for line in _lines(locations, storage, visits) if after is None or line[1].at >= after)
-    if wanted is None:
-        found, more = sorted(lines, key=_order, reverse=True), False
-    else:
-        found = heapq.nlargest(wanted + 1, lines, key=_order)
-        found, more = found[:wanted], len(found) > wanted
-    if output == "table":
-        _table(found)
+    lines = (line for line in _lines(locations, storage, events) if after is None or line[1].at >= after)
+    newest = (
+        sorted(lines, key=_order, reverse=True) if wanted is None else heapq.nlargest(wanted + 1, lines, key=_order)
+    )
     records = Records(output)
-    for location, entry in found:
+    for location, entry in newest[:wanted]:
         records.put({"location": location, **log_record(entry)})
-    visits.looked_through()
-    if more:
+    if newest and output == "table":
+        _print_table(newest[:wanted])
+    events.looked_through()
+    if wanted and len(newest) > wanted:
         note("there is more before these; -n shows it")
-    if not found and not visits.status:
+    if not newest and not events.status:
         note("nothing is known to have been done there" if since is None else "nothing was done there since then")
-    return visits.status
+    return events.status
 
 
 def _order(line: _Line) -> tuple[float, str, str]:
     return line[1].at, line[1].id, line[0]
 
 
-def _lines(locations: Sequence[str], storage: dict[str, str], visits: RunReporter) -> Iterator[_Line]:
-    places = once(find(locations, storage, SnapshotResolver(), visits.observer, looks=False))
-    # The directory of a partitioned table has a log of its own, about staging directories that were cleaned.
-    everywhere = (found for found, _ in with_tables(places, locations, storage))
-    for found, done in in_order(everywhere, _done, _THREADS, Deadline()):
-        if isinstance(done, AcidctlError):
-            visits.failed(found.shown, done)
+def _lines(locations: tuple[str, ...], storage: dict[str, str], events: RunReporter) -> Iterator[_Line]:
+    def logged(found: TableLocation) -> list[LogEntry] | AcidctlError:
+        try:
+            return read_log(found.fs, found.location.path, found.top)
+        except AcidctlError as error:
+            return error
+
+    # The directory of a partitioned table has a log, too, about staging directories that were cleaned.
+    everywhere = Selection(locations, storage).trashes(events, changes=False)
+    for found, result in in_order(everywhere, logged, _THREADS, Deadline()):
+        if isinstance(result, AcidctlError):
+            events.failed(found.shown, result)
         else:
-            yield from ((found.shown, entry) for entry in done)
+            yield from ((found.shown, entry) for entry in result)
 
 
-def _done(found: TableLocation) -> list[LogEntry] | AcidctlError:
-    try:
-        return read_log(found.fs, found.location.path, found.top)
-    except AcidctlError as error:
-        return error
-
-
-def _table(lines: Sequence[_Line]) -> None:
-    if not lines:
-        return
-    is_one = len({location for location, _ in lines}) == 1
-    if is_one:
-        console().print(lines[0][0], style="bold", soft_wrap=True)
+def _print_table(lines: Sequence[_Line]) -> None:
+    is_single = len({location for location, _ in lines}) == 1
+    if is_single:
+        console().print(printable(lines[0][0]), style="bold", soft_wrap=True)
     fitted(
         [
             (ScreenColumn("when (UTC)"), lambda line: on_screen(iso_time(line[1].at))),
-            *([] if is_one else [(ScreenColumn("location"), lambda line: line[0])]),
+            *([] if is_single else [(ScreenColumn("location"), lambda line: line[0])]),
             (ScreenColumn("what"), lambda line: line[1].verb),
             (ScreenColumn("result"), lambda line: line[1].result.replace("-", " ")),
             (ScreenColumn("by", worth=2), lambda line: who(line[1])),

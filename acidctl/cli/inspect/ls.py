@@ -26,7 +26,7 @@ from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.snapshot import children_of
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.location_status import entry_record
-from acidctl.verbs.inspect import Inspected, InspectOptions, inspect
+from acidctl.verbs.reading.inspect import Inspected, InspectOptions, inspect
 from acidctl.verbs.selection import Selection
 from acidctl.wording import human_count, text_of
 
@@ -101,7 +101,6 @@ def command(
     Without --snapshot every write id on disk counts as committed. A timeline is as high as the bytes of what it shows:
     a step lower is four times less.
     """
-
     if output != "table":
         shared.refuse_unused(f"-o {output}", "timeline")
     if output in ("json", "jsonl"):
@@ -149,7 +148,6 @@ class _Locations:
     """The list of locations, one line or object each."""
 
     def __init__(self, choice: ListChoice, records: Records, states: tuple[str, ...]) -> None:
-
         hint = "this lists locations: give --recursive, or one location, to list entries"
         self._choice = _checked(choice, LOCATION_COLUMNS, hint)
         self._states = states
@@ -189,16 +187,8 @@ class _Entries:
     """The list of the entries of each location."""
 
     def __init__(
-        self,
-        choice: ListChoice,
-        records: Records,
-        states: tuple[str, ...],
-        *,
-        rows: bool,
-        hidden: bool,
-        timeline: bool,
+        self, choice: ListChoice, records: Records, states: tuple[str, ...], *, rows: bool, hidden: bool, timeline: bool
     ) -> None:
-
         self._choice = _checked(choice, ENTRY_COLUMNS, "this lists entries: leave out the columns of locations")
         self._states, self._rows, self._hidden, self._timeline = states, rows, hidden, timeline
         columns = self._choice.columns or tuple(ENTRY_COLUMNS)
@@ -207,15 +197,11 @@ class _Entries:
 
     def add(self, location: Inspected) -> bool:
         """Show the entries that the user wants to see; return False if a filter leaves out all of them."""
-
         status, columns = location.status, self._choice.columns
         every = [entry_record(child, location.rows.get(child.verdict.name)) for child in children_of(location.snapshot)]
-        wanted = [
-            {"location": status.location, **entry}
-            for entry in every
-            if not self._states or entry["state"] in self._states
-        ]
-        wanted = self._choice.in_order(self._choice.meeting(wanted))
+        wanted = [entry for entry in every if not self._states or entry["state"] in self._states]
+        located = [{"location": status.location, **entry} for entry in wanted]
+        wanted = self._choice.in_order(self._choice.meeting(located))
         if every and not wanted:
             return False
         if self._records.output == "table":
@@ -253,9 +239,8 @@ class _Entries:
             screen.print(printable(text), style="yellow", soft_wrap=True)
         if status.history_problem:
             screen.print(f"not enough history: {printable(text_of(status.history_problem))}", style="red")
-        line = Text(f"{states_text(status.figures)}; ").append(
-            status.verdict, VERDICT_STYLES.get(status.verdict, "yellow")
-        )
+        style = VERDICT_STYLES.get(status.verdict, "yellow")
+        line = Text(f"{states_text(status.figures)}; ").append(status.verdict, style)
         why = text_of(status.compaction.reason) if VERBOSITY.is_verbose else status.why
         free, hidden = status.figures.free.text, len(wanted) - len(entries)
         line.append(printable(f": {why}" if why else "")).append(f"; {free}" if free else "")

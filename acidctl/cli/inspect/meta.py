@@ -36,10 +36,8 @@ def command(
     from acidctl.orc.tail import read_tail  # noqa: PLC0415 - as above
     from acidctl.orc.tail_document import tail_document  # noqa: PLC0415 - as above
 
-    visits = RunReporter()
-    records = Records(output)
-    shown = 0
-    for path in paths:
+    events, records = RunReporter(), Records(output)
+    for number, path in enumerate(paths):
         try:
             fs, inner = open_location(path, storage)
             tail = read_tail(ByteSource(fs, inner))
@@ -47,35 +45,33 @@ def command(
         except AcidctlError as error:
             if len(paths) == 1:
                 raise
-            visits.failed(path, error)
+            events.failed(path, error)
             continue
+        records.put(description)
         if output == "table":
-            if shown:
+            if number:
                 put_line()
             _print(description)
-        else:
-            records.put(description)
-        shown += 1
-    return visits.status
+    return events.status
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(document: dict[str, Any]) -> None:
     screen = console()
-    screen.print(printable(found["path"]), style="bold", soft_wrap=True)
-    software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""
-    stripes = human_count(len(found["stripes"]), "stripe")
+    screen.print(printable(document["path"]), style="bold", soft_wrap=True)
+    software = f", {document['softwareVersion']}" if document["softwareVersion"] else ""
+    stripes = human_count(len(document["stripes"]), "stripe")
     facts = [
-        ("rows", f"{found['rows']:,} in {stripes}, {human_bytes(found['fileLength'])}"),
-        ("type", found["type"]),
-        ("compression", f"{found['compression']}, blocks of {human_bytes(found['compressionBlockSize'])}"),
-        ("row index", f"a row in {found['rowIndexStride']:,}" if found["rowIndexStride"] else "none"),
+        ("rows", f"{document['rows']:,} in {stripes}, {human_bytes(document['fileLength'])}"),
+        ("type", document["type"]),
+        ("compression", f"{document['compression']}, blocks of {human_bytes(document['compressionBlockSize'])}"),
+        ("row index", f"a row in {document['rowIndexStride']:,}" if document["rowIndexStride"] else "none"),
         (
             "writer",
-            f"{found['writer']} (version {found['writerVersion']}{software}), format {found['formatVersion']}",
+            f"{document['writer']} (version {document['writerVersion']}{software}), format {document['formatVersion']}",
         ),
-        ("calendar", found["calendar"] or "not said"),
+        ("calendar", document["calendar"] or "not said"),
     ]
-    if acid := found["acid"]:
+    if acid := document["acid"]:
         stats = acid["stats"]
         counts = ", ".join(f"{count:,} {name}" for name, count in stats.items()) if stats else "missing"
         index = "missing" if acid["keyIndex"] is None else human_count(len(acid["keyIndex"]), "entry", "entries")
@@ -84,27 +80,25 @@ def _print(found: dict[str, Any]) -> None:
             ("hive.acid.stats", counts),
             ("hive.acid.key.index", index),
         ]
-    facts += [(f"metadata {key}", value) for key, value in found["userMetadata"].items()]
-    facts += [("note", text) for text in found["notes"]] + [("problem", text) for text in found["problems"]]
+    facts += [(f"metadata {key}", value) for key, value in document["userMetadata"].items()]
+    facts += [("note", text) for text in document["notes"]] + [("problem", text) for text in document["problems"]]
     for label, value in facts:
         screen.print(f"  {printable(label):20} {printable(str(value))}", soft_wrap=True)
-    if found["stripes"]:
-        screen.print(_stripes(found["stripes"]))
-    screen.print(_columns(found["columns"]))
+    if document["stripes"]:
+        screen.print(_stripes(document["stripes"]))
+    screen.print(_columns(document["columns"]))
 
 
 def _stripes(stripes: list[dict[str, Any]]) -> Any:
+    sizes = ("offset", "indexLength", "dataLength", "footerLength")
+    numbers = ["stripe", "rows", "offset", "index", "data", "footer"]
     rows = []
     for stripe in stripes:
         key = stripe["lastKey"]
-        shown = "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
-        sizes = [str(stripe[name]) for name in ("offset", "indexLength", "dataLength", "footerLength")]
-        rows.append([str(stripe["stripe"]), f"{stripe['rows']:,}", *sizes, shown, stripe.get("writerTimezone") or "-"])
-    return table_of(
-        ["stripe", "rows", "offset", "index", "data", "footer", "last key (transaction, bucket, row id)", "time zone"],
-        rows,
-        right=("stripe", "rows", "offset", "index", "data", "footer"),
-    )
+        key_text = "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
+        cells = [str(stripe["stripe"]), f"{stripe['rows']:,}", *(str(stripe[name]) for name in sizes)]
+        rows.append([*cells, key_text, stripe.get("writerTimezone") or "-"])
+    return table_of([*numbers, "last key (transaction, bucket, row id)", "time zone"], rows, right=numbers)
 
 
 def _columns(columns: list[dict[str, Any]]) -> Any:
@@ -114,6 +108,6 @@ def _columns(columns: list[dict[str, Any]]) -> Any:
         values = statistics.pop("values", None)
         null = {True: "some", False: "none"}.get(statistics.pop("hasNull", None), "-")
         rest = ", ".join(f"{key} {value}" for key, value in statistics.items())
-        name = column["name"] or "(root)"
-        rows.append([str(column["id"]), name, column["type"], "-" if values is None else f"{values:,}", null, rest])
+        count = "-" if values is None else f"{values:,}"
+        rows.append([str(column["id"]), column["name"] or "(root)", column["type"], count, null, rest])
     return table_of(["id", "column", "type", "values", "nulls", "statistics"], rows, right=("id", "values"))

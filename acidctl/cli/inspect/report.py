@@ -10,28 +10,26 @@ from typing import Any
 import click
 
 from acidctl import __version__
-from acidctl.base.errors import BadDataError, UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
 from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.overview_lines import everything, overview_record
 from acidctl.cli.report.run_files import refuse_target
-from acidctl.location.change.own_files import alone_in, followed, replace_file
+from acidctl.location.change.own_files import followed, replace_file
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.location_status import Figures
-from acidctl.overview.trend import FIGURES, PastReport, earlier, moments_in, text_with
+from acidctl.overview.report_history import FIGURES, PastReport, earlier, read_history, remember
 from acidctl.overview.warehouse_status import WarehouseStatus
 from acidctl.storage.os_errors import mapped
-from acidctl.verbs.inspect import Overview, inspect_all
+from acidctl.verbs.reading.inspect import Overview, inspect_all
 from acidctl.verbs.selection import Selection
 from acidctl.wording import time_of
 
 Record = dict[str, Any]
 LARGEST, WORST, BEFORE = 40, 15, 90
 """The most tables named by size, the most named by score, and the most earlier reports."""
-
-_MOST_HISTORY = 64 << 20
 
 
 @shared.command(
@@ -76,14 +74,13 @@ def command(
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
     """
-
     selection = Selection(locations or everything(resolver), storage, resolver)
     _refuse_files(out, history, output)
     events = RunReporter()
     past: list[PastReport] = []
 
     def on_record(status: WarehouseStatus, _: str) -> int | None:
-        past.extend(earlier(_earlier_reports(history), selection.places, status.now))
+        past.extend(earlier(read_history(history), selection.places, status.now))
         return past[-1].figures.get("locations") if past else None
 
     seen = inspect_all(selection, older_than, events, on_record)
@@ -91,7 +88,7 @@ def command(
     _put(_text_of(output, record), out)
     if history and events.coverage.locations:
         figures = {name: {**record["whole"], "tables": record["tables"]}[name] for name in FIGURES}
-        _remember(history, PastReport(seen.status.now, selection.places, figures))
+        remember(history, PastReport(seen.status.now, selection.places, figures))
     events.tell_strangers()
     return events.status
 
@@ -102,7 +99,6 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
     Args:
         before: the earlier reports of the same places, the oldest first.
     """
-
     status = seen.status
     tables, slowest = status.largest, status.slowest
     others = sum((figures for _, figures in tables[LARGEST:]), Figures())
@@ -114,21 +110,16 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
         "failed": status.failed,
         "sources": dict(sorted(status.sources.items())),
         "whole": status.whole.record(),
-        "largest": [_table(*table) for table in tables[:LARGEST]],
-        "others": {"tables": len(tables) - LARGEST, **_table("", others)} if len(tables) > LARGEST else None,
+        "largest": [{"table": name, **figures.record()} for name, figures in tables[:LARGEST]],
+        "others": {"table": "", "tables": len(tables) - LARGEST, **others.record()} if others.locations else None,
         "helped": len(slowest),
-        "worst": [_table(*table) for table in slowest[:WORST]],
+        "worst": [{"table": name, **figures.record()} for name, figures in slowest[:WORST]],
         "before": [{"at": time_of(past.at), **past.figures} for past in before[-BEFORE:]],
     }
 
 
-def _table(name: str, figures: Figures) -> Record:
-    return {"table": name, **figures.record()}
-
-
 def _refuse_files(out: str | None, history: str | None, output: str) -> None:
     """Refuse, before minutes of work, files that cannot be written or would replace something else."""
-
     if out is None and output == "html" and sys.stdout.isatty():
         raise UsageProblem("HTML is not printed to a terminal", "", "give --out FILE, or -o md")
     if out and history and followed(Path(out)) == followed(Path(history)):
@@ -139,37 +130,18 @@ def _refuse_files(out: str | None, history: str | None, output: str) -> None:
 
 
 def _text_of(output: str, record: Record) -> str:
-
     if output == "json":
         return json_text(record, lines=False) + "\n"
-    from acidctl.cli.page.report_page import report_html, report_markdown  # noqa: PLC0415 - with jinja2: --help has none
+    from acidctl.cli.page.rendering import report_html, report_markdown  # noqa: PLC0415 - with jinja2: --help has none
 
     return report_html(record) if output == "html" else report_markdown(record)
 
 
 def _put(text: str, out: str | None) -> None:
-
     data = text.encode("utf-8", "backslashreplace")
-    if out is None:
+    if out:
+        with mapped("write", out):
+            replace_file(Path(out), data)
+    else:
         out_stream().write(data)
         out_stream().flush()
-        return
-    with mapped("write", out):
-        replace_file(Path(out), data)
-
-
-def _earlier_reports(history: str | None) -> list[PastReport]:
-
-    if not history or not Path(history).is_file():
-        return []
-    with mapped("read", history), Path(history).open("rb") as file:
-        data = file.read(_MOST_HISTORY + 1)
-    if len(data) > _MOST_HISTORY:
-        raise BadDataError(f"cannot use {history}", "it is larger than any history of reports", "give another name")
-    return moments_in(data.decode("utf-8", "replace"))
-
-
-def _remember(history: str, new: PastReport) -> None:
-
-    with mapped("write", history), alone_in(followed(Path(history)).parent):
-        replace_file(Path(history), text_with(_earlier_reports(history), new).encode("ascii"))

@@ -30,7 +30,7 @@ from acidctl.cli.output.console import Records, broken, console, note
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.snapshot import Snapshot
-from acidctl.verbs.inspect import InspectOptions, inspect
+from acidctl.verbs.reading.inspect import InspectOptions, inspect
 from acidctl.verbs.selection import Selection
 from acidctl.wording import text_of
 

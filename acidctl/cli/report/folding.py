@@ -14,7 +14,7 @@ HANDFUL = 5
 """Up to this many locations have lines of their own; more are folded."""
 
 MOST_TABLES = 40
-"""Lines of a folded list, so that it fits one screen with its surroundings."""
+"""Lines of a folded list, so that it fits one screen with its formats."""
 
 _NAMED_CODES = 3
 

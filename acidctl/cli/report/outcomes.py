@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.acid.reasons import Reason
-from acidctl.base.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError
+from acidctl.base.errors import AcidctlError, ExitStatus, GoneError, NotLookedAtError
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Totals, put_folded, put_idle
 from acidctl.location.coverage import Looked
-from acidctl.location.snapshot import list_location
-from acidctl.location.walk import Observer
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.verbs.events import Events, Progress
 from acidctl.wording import human_count, some_of
@@ -45,11 +43,6 @@ class RunReporter(Events):
         self._gone: list[str] = []
         self._notes: dict[str, None] = {}
         self._odd: dict[str, None] = {}
-
-    @property
-    def observer(self) -> Observer:
-        """Return what the walk reports to: directories that cannot be listed, counts, and skipped directories."""
-        return Observer(lambda error: self.failed("", error), self.coverage)
 
     @property
     def is_whole(self) -> bool:
@@ -110,44 +103,6 @@ class RunReporter(Events):
         """Warn of an error that leaves a gap in the result, and keep its status."""
         warn(str(error), is_failure=True)
         self._raise_status(error)
-
-    def known(self, places: Iterable[TableLocation]) -> Iterator[TableLocation]:
-        """Yield the locations that are known to be transactional or were named; for commands that only read."""
-        for found in places:
-            if found.is_given and not found.holds_something:  # the walk's coverage reports it
-                continue
-            try:
-                is_known = found.is_given or found.evidence().may_change
-            except AcidctlError:  # it cannot be listed: its snapshot will fail with the reason
-                is_known = True
-            if is_known:
-                yield found
-            else:
-                self.unknown.append(found.shown)
-
-    def readable(self, found: TableLocation) -> TableLocation:
-        """Return the location with what can be listed of it, for commands that only show.
-
-        A directory that may not be listed appears by its name, with nothing in it, and counts as a failure.
-
-        Raises:
-            AccessError: the location itself may not be listed.
-            GoneError: the location was dropped meanwhile.
-        """
-        if found.listed is not None and not isinstance(found.listed, AccessError):
-            return found
-        closed: dict[str, AcidctlError] = {}
-        with found.unless_dropped():
-            look = list_location(found.fs, found.location.path, found.top, closed.__setitem__)
-        if found.listed is not None and not closed:
-            raise found.listed
-        for error in closed.values():
-            self.closed(found, error)
-        return replace(found, listed=look)
-
-    def closed(self, found: TableLocation, error: AcidctlError) -> None:
-        """Report a directory of a location that may not be listed."""
-        self.failed(found.shown, error)
 
     def remember(self, notes: Iterable[str] = (), odd: Iterable[str] = ()) -> None:
         """Keep texts that are printed once at the end, however many locations they apply to.

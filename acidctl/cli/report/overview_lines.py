@@ -11,7 +11,7 @@ from acidctl.base.errors import UsageProblem
 from acidctl.cli.output.screen import on_screen
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.warehouse_status import NAMED, Condition
-from acidctl.verbs.inspect import Overview
+from acidctl.verbs.reading.inspect import Overview
 from acidctl.wording import age_text, human_bytes, human_count
 
 Record = Mapping[str, Any]
@@ -103,7 +103,7 @@ def status_values(record: Record, older_than: float) -> dict[str, Any]:
     }
 
 
-def shown(location: Record) -> str:
+def name_of(location: Record) -> str:
     """Return the name by which a location was asked for."""
     name: str = location["name"] or location["location"]
     return name
@@ -126,11 +126,11 @@ def trouble_lines(record: Record) -> Iterator[str]:
         yield f"{human_count(record['failed'], 'location')} could not be looked at: see acidctl status"
     unfinished = record["unfinished"]
     for location in unfinished["first"]:
-        yield f"{shown(location)}: {location['staging']} is half published: acidctl compact finishes it"
+        yield f"{name_of(location)}: {location['staging']} is half published: acidctl compact finishes it"
     yield from _more(unfinished["count"], unfinished["first"], "half-published compactions")
     refused = record["refused"]
     for location in refused["first"]:
-        place = "" if location["location"] in location["what"] else f"{shown(location)}: "
+        place = "" if location["location"] in location["what"] else f"{name_of(location)}: "
         yield f"{place}{location['what']}" + (f": {location['why']}" if location["why"] else "")
     yield from _more(
         refused["locations"], refused["first"], "locations that cannot be compacted or cleaned as they are"

@@ -19,7 +19,7 @@ from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.base.printable import printable
 from acidctl.cli.output.console import SCHEMA_VERSION
 from acidctl.cli.output.redact import hidden, hidden_in
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.location.coverage import Looked
 from acidctl.location.snapshot import Snapshot, children_of, take_snapshot
 from acidctl.outcome import Outcome

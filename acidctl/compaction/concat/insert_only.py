@@ -19,8 +19,7 @@ import pyarrow as pa
 from acidctl.base.errors import BadDataError
 from acidctl.compaction.concat.parquet import write_parquet
 from acidctl.compaction.merge.written import agrees, is_small
-from acidctl.compaction.proof.checksum import RowProof
-from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
+from acidctl.compaction.proof.checksum import RowProof, SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketResult, ConcatTask, Input, OutputFile
 from acidctl.compaction.working import done

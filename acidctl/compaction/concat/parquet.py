@@ -20,8 +20,7 @@ from pyarrow import parquet as pq
 
 from acidctl.base.errors import RefusedError, VerifyError
 from acidctl.compaction.concat.parquet_types import cast, difference, numbers_of_times, same_shape, target_type
-from acidctl.compaction.proof.checksum import RowProof
-from acidctl.compaction.proof.sent import SummedSink, mismatch, require_bytes
+from acidctl.compaction.proof.checksum import RowProof, SummedSink, mismatch, require_bytes
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import ConcatTask, OutputFile
 from acidctl.compaction.working import done

@@ -25,8 +25,15 @@ from acidctl.compaction.merge.written import (
     stripes_of,
     write_output,
 )
-from acidctl.compaction.proof.checksum import KeyFacts, RowProof, ascending_runs, key_checksum, key_range
-from acidctl.compaction.proof.sent import SummedSink, require_bytes
+from acidctl.compaction.proof.checksum import (
+    KeyFacts,
+    RowProof,
+    SummedSink,
+    ascending_runs,
+    key_checksum,
+    key_range,
+    require_bytes,
+)
 from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketTask, Input, OutputFile, Segment, StripeCopy
 from acidctl.orc.byte_source import ByteSource

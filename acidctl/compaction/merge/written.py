@@ -24,9 +24,18 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.base.errors import BadDataError, VerifyError
-from acidctl.compaction.proof.checksum import Key, KeyFacts, RowProof, add
+from acidctl.compaction.proof.checksum import (
+    Key,
+    KeyFacts,
+    RowProof,
+    SummedSink,
+    Taken,
+    add,
+    mismatch,
+    require_bytes,
+    take,
+)
 from acidctl.compaction.proof.second_reader import SecondReader
-from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import event_checksum, spread_checksum
 from acidctl.compaction.tasks import (
     JULIAN_GREGORIAN,

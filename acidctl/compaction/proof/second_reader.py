@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 
 from acidctl.base.errors import out_of_memory
-from acidctl.compaction.proof.sent import mismatch
+from acidctl.compaction.proof.checksum import mismatch
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType

@@ -35,7 +35,7 @@ _VERSION = 1
 
 
 class Act(StrEnum):
-    """What a step does."""
+    """The kinds of step."""
 
     MOVE = "move"
     REPLACE = "replace"
@@ -85,7 +85,7 @@ def is_inside(path: object) -> bool:
 
 
 class RunState(StrEnum):
-    """How far a run has come."""
+    """The states of a run."""
 
     STAGED = "staged"
     """It has no manifest: it changed nothing, and nothing can be undone."""

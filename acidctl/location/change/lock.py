@@ -25,8 +25,7 @@ from acidctl.base.errors import (
     RefusedError,
     StorageError,
 )
-from acidctl.location.change.own_files import write_checked
-from acidctl.location.change.owner import Owner, owner_at
+from acidctl.location.change.own_files import Owner, owner_at, write_checked
 from acidctl.storage.port import FileSystem, join
 
 LOCK = ".acidctl-lock"
@@ -51,7 +50,7 @@ _MOST_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Locking:
-    """How a command keeps other processes away from a location.
+    """The options by which a command keeps other processes away from a location.
 
     Attributes:
         hold: True holds the lock; False only checks that no other process does; None holds it if the store can.

@@ -21,8 +21,7 @@ from acidctl.acid.names import other_kind, parse_directory
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, StorageError
 from acidctl.location.change.journal import Act, Step, do, is_inside, read_note, remove_run, take_back, undid_torn
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.own_files import not_ours, require_ours, write_checked
-from acidctl.location.change.owner import OWNER, owner_at
+from acidctl.location.change.own_files import OWNER, not_ours, owner_at, require_ours, write_checked
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.wording import some_of

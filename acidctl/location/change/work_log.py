@@ -22,8 +22,7 @@ from typing import Any
 from acidctl.acid.listing import LAST_SECONDS, Listing
 from acidctl.base.errors import AcidctlError, NotFoundError, StorageError
 from acidctl.location.change.journal import Run
-from acidctl.location.change.own_files import foreign, new_run_id, write_checked
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner, foreign, new_run_id, write_checked
 from acidctl.location.walk import LOG, LOG_SUFFIX, is_log
 from acidctl.storage.port import FileSystem, join
 

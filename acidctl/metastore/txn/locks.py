@@ -12,7 +12,7 @@ from acidctl.metastore.activity import Lock, find_locks
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.tables import HiveTable
-from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, TransactionRequest, client_names
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, client_names
 
 DATABASE = "acidctl"
 """Database name of the exclusive locks; it need not exist."""
@@ -23,9 +23,6 @@ class LeaderLock:
 
     It is exclusive, on the name of a table that need not exist: a metastore does not check. It has no transaction,
     because an open transaction would hold back the cleaning of every table of Hive 4. Heartbeats keep it alive.
-
-    Args:
-        role: table name of the lock.
     """
 
     def __init__(self, metastore: Metastore, role: str) -> None:
@@ -41,11 +38,7 @@ class LeaderLock:
         self.release()
 
     def take(self) -> None:
-        """Take the lock.
-
-        Raises:
-            ConflictError: another process holds it.
-        """
+        """Take the lock."""
         agent, host = client_names()
         part = interface.LockComponent(interface.LockType.EXCLUSIVE, database=DATABASE, table=self._role)
         user = self._metastore.settings.user_name
@@ -120,7 +113,6 @@ class ReadLock:
 
     Args:
         tables: the lock covers all of their partitions.
-        wait: seconds to wait for a conflicting lock.
     """
 
     def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:
@@ -129,8 +121,8 @@ class ReadLock:
         self._heartbeats = Heartbeats(metastore)
         self._metastore = metastore.another()
         try:
-            wanted = TransactionRequest(parts, interface.TxnType.READ_ONLY, wait)
-            self._held = LockedTransaction(self._metastore, self._heartbeats, wanted)
+            txn_type = interface.TxnType.READ_ONLY
+            self._held = LockedTransaction(self._metastore, self._heartbeats, parts, txn_type, wait=wait)
         except BaseException:
             self._close()
             raise

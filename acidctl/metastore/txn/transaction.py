@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.metastore import client, interface
@@ -118,7 +117,6 @@ class OwnTransaction:
 
     Attributes:
         id: 0 before it is opened.
-        agent, host: by :func:`client_names`.
     """
 
     def __init__(self, metastore: Metastore) -> None:
@@ -202,25 +200,11 @@ class OwnTransaction:
         other.close()
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionRequest:
-    """Request for a transaction with a lock.
-
-    Attributes:
-        wait: seconds to wait for a conflicting lock.
-    """
-
-    components: Sequence[interface.LockComponent]
-    txn_type: interface.TxnType
-    wait: float = 0.0
-
-
 class LockedTransaction(OwnTransaction):
     """A transaction that its constructor opens and locks, and :meth:`commit` or :meth:`abort` ends.
 
-    Attributes:
-        lost: why the transaction no longer exists, if known.
-        is_committing: whether a commit was requested.
+    Args:
+        wait: seconds to wait for a conflicting lock.
 
     Raises:
         ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
@@ -230,7 +214,10 @@ class LockedTransaction(OwnTransaction):
         self,
         metastore: Metastore,
         heartbeats: Heartbeats,
-        wanted: TransactionRequest,
+        parts: Sequence[interface.LockComponent],
+        txn_type: interface.TxnType,
+        *,
+        wait: float = 0.0,
         on_lost: _OnLost | None = None,
     ) -> None:
         super().__init__(metastore)
@@ -239,9 +226,9 @@ class LockedTransaction(OwnTransaction):
         self.is_committing = False
         self._is_open = True
         try:
-            self.open(wanted.txn_type)
-            self._acquire(wanted)
-            self._hold_cleaner(wanted)
+            self.open(txn_type)
+            self._acquire(tuple(parts), wait)
+            self._hold_cleaner(parts)
             heartbeats.keep(self.id, self._lose)
         except BaseException:
             self.end(commit=False)
@@ -318,13 +305,13 @@ class LockedTransaction(OwnTransaction):
             return self.id in self._metastore.call(interface.HEARTBEAT_TXN_RANGE, request).aborted
         return False
 
-    def _acquire(self, wanted: TransactionRequest) -> None:
+    def _acquire(self, parts: tuple[interface.LockComponent, ...], wait: float) -> None:
         metastore = self._metastore
-        zero_wait = True if metastore.features.txn_types and not wanted.wait else None
-        parts, user = tuple(wanted.components), metastore.settings.user_name
+        zero_wait = True if metastore.features.txn_types and not wait else None
+        user = metastore.settings.user_name
         request = interface.LockRequest(parts, self.id, user, self.host, self.agent, zero_wait)
         answer = metastore.call(interface.LOCK, request)
-        until, pause = time.monotonic() + wanted.wait, _FIRST_PAUSE
+        until, pause = time.monotonic() + wait, _FIRST_PAUSE
         while answer.state == interface.LockState.WAITING and time.monotonic() < until:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -333,29 +320,29 @@ class LockedTransaction(OwnTransaction):
             names = {f"{part.database}.{part.table}" for part in parts}
             raise ConflictError(
                 f"no lock on {', '.join(sorted(names))} was to be had",
-                answer.message or self._holders(wanted, answer.lock),
+                answer.message or self._holders(parts, wait, answer.lock),
                 "SHOW LOCKS tells who; try again when it has ended",
             )
 
-    def _hold_cleaner(self, wanted: TransactionRequest) -> None:
+    def _hold_cleaner(self, parts: Sequence[interface.LockComponent]) -> None:
         """Register that this transaction may read its tables from the first write id on.
 
         From Hive 4.2 on the cleaner waits only for registered transactions, not for every open one (its setting
         `metastore.txn.use.minhistorywriteid`); 4.0 and 4.1 accept the call, and need it only with that setting.
         """
-        tables = {f"{part.database}.{part.table}".lower(): 1 for part in wanted.components if part.table}
+        tables = {f"{part.database}.{part.table}".lower(): 1 for part in parts if part.table}
         if tables and self._metastore.features.txn_types:
             with suppress(UnknownMethod):
                 self._metastore.call(interface.ADD_WRITE_IDS_TO_MIN_HISTORY, self.id, tables)
 
-    def _holders(self, wanted: TransactionRequest, own_lock: int) -> str:
+    def _holders(self, parts: Sequence[interface.LockComponent], wait: float, own_lock: int) -> str:
         """Describe a lock on the requested tables, if possible one that is not only a reader's."""
         locks: list[Lock] = []
         with suppress(AcidctlError):
-            for part in wanted.components:
+            for part in parts:
                 table_locks = find_locks(self._metastore, part.database, part.table)
                 locks += [lock for lock in table_locks if lock.id != own_lock and not lock.is_waiting]
         locks.sort(key=lambda lock: lock.type == interface.LockType.SHARED_READ.name)
         who = f": {locks[0].user} at {locks[0].host}, {locks[0].type} {locks[0].id}" if locks else ""
-        duration = f" for {wanted.wait:g} seconds" if wanted.wait else ""
+        duration = f" for {wait:g} seconds" if wait else ""
         return f"somebody has held one that excludes it{duration}{who}"

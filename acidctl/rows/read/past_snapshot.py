@@ -43,7 +43,7 @@ def seen_at(found: TableLocation, at: int | None, since: int | None = None) -> S
     counted = found.resolve()
     write_ids = counted.write_ids or ValidWriteIds()
     path = found.location.path
-    snapshot = take_snapshot(found.fs, path, write_ids.at(at), counted.txns, look=found.look, said=counted.note)
+    snapshot = take_snapshot(found.fs, path, write_ids.at(at), counted.txns, look=found.look, note=counted.note)
     past = state_at(snapshot.listing, at, write_ids, counted.txns, snapshot.base_formats, since=since)
     if past.gone:
         raise _gone(snapshot, at, text_of(past.gone))

@@ -5,7 +5,7 @@ Every row has the columns of the table and two more: what happened to it, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -37,8 +37,7 @@ from acidctl.spark.datasource.table_plan import (
     TablePlan,
     facts_of,
     may_hit,
-    pieces_of,
-    split_of,
+    tasks_of,
     with_files,
 )
 from acidctl.wording import text_of
@@ -257,16 +256,8 @@ def _splits(
         return known is None or known.current[1] > span.after or may_hit(killers, [known])
 
     location = LocationPlan(snapshot, partition, files)
-    only: dict[str, Sequence[int]] = {}
-    filled = 0
-    for path, stripes, cost in pieces_of(location, target_bytes, wanted=wanted):
-        if only and (filled + cost > target_bytes or path in only):
-            yield ChangeSplit(split_of(location, only), span.after, None)
-            only, filled = {}, 0
-        only[path] = stripes
-        filled += cost
-    if only:
-        yield ChangeSplit(split_of(location, only), span.after, None)
+    for (split,) in tasks_of([location], [wanted], target_bytes):
+        yield ChangeSplit(split, span.after, None)
 
 
 # --- on the executors -------------------------------------------------------------------------------------------------

@@ -178,11 +178,20 @@ def plan_splits(
         if condition is None or condition.may_match(partition_bounds(location.partition, names).get)
     ]
     wanted = list(parallel.results(lambda location: _wanted(location, condition, table.row_type), locations))
-    target_bytes = table.options.target_bytes
+    return tasks_of(locations, wanted, table.options.target_bytes, cost)
+
+
+def tasks_of(
+    locations: Sequence[LocationPlan],
+    wanted: Sequence[Callable[[FileFacts, int], bool]],
+    target_bytes: int,
+    cost: StripeCost = bytes_alone,
+) -> list[tuple[LocationSplit, ...]]:
+    """Return tasks of about `target_bytes` each, of the stripes for which the location's `wanted` returns True."""
     tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's number
     filled = target_bytes
     for number, location in enumerate(locations):
-        for path, stripes, size in pieces_of(location, target_bytes, cost, wanted[number]):
+        for path, stripes, size in _pieces(location, target_bytes, cost, wanted[number]):
             if filled + size > target_bytes:
                 tasks.append({})
                 filled = 0
@@ -192,11 +201,10 @@ def plan_splits(
     return [tuple(split_of(locations[number], only) for number, only in task.items()) for task in tasks]
 
 
-_Wanted = Callable[[FileFacts, int], bool]  # returns whether a stripe of a file, by its number, must be read
-
-
-def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcType | None) -> _Wanted:
-    """Return which stripes may hold rows that meet a condition."""
+def _wanted(
+    location: LocationPlan, condition: Predicate | None, row_type: OrcType | None
+) -> Callable[[FileFacts, int], bool]:
+    """Return a function from a file and the number of a stripe to whether it may hold rows that meet a condition."""
     constant = {(column.name,) for column in location.partition}
     files = [file for file in location.snapshot.files() if file.role is not Role.DELETE]
     if condition is None or len(files) > LOOKED_AT or constant.issuperset(condition.paths):
@@ -209,11 +217,8 @@ def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcTy
     return lambda file, number: number in stripes.get(file.path, ())
 
 
-def pieces_of(
-    location: LocationPlan,
-    target_bytes: int,
-    cost: StripeCost = bytes_alone,
-    wanted: _Wanted = lambda _, __: True,
+def _pieces(
+    location: LocationPlan, target_bytes: int, cost: StripeCost, wanted: Callable[[FileFacts, int], bool]
 ) -> Iterator[tuple[str, Sequence[int], int]]:
     """Yield (path, numbers of stripes, cost) of the row files by bucket; a small remainder is not cut off."""
     row_files = [file for file in location.files if file.role is not Role.DELETE]

@@ -78,3 +78,8 @@ def moved_options(options: Iterable[str], path: Path) -> str:
     lines = [f'"{option.translate(_ARGUMENT_FILE)}"\n' for option in options]
     path.write_text("".join(lines), encoding="utf-8")
     return f'"@{path}"'
+
+
+def write_properties(pairs: Mapping[str, str], path: Path) -> None:
+    """Write properties into a file."""
+    path.write_text(written(pairs), encoding="ascii")

@@ -23,7 +23,7 @@ from acidctl.base.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.gateway import Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.driver.java import Java
-from acidctl.spark.driver.properties import moved_options, split_options, trimmed, written
+from acidctl.spark.driver.properties import moved_options, split_options, trimmed, write_properties
 from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, plan_session
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _launch(
             ours += " " + moved_options(split_options(theirs), Path(private, "java"))
         if more := environ.get("SPARK_SUBMIT_OPTS"):
             environ["SPARK_SUBMIT_OPTS"] = moved_options(split_options(more), Path(private, "submit"))
-        properties.write_text(written(plan.conf | {"spark.driver.extraJavaOptions": ours}), encoding="ascii")
+        write_properties(plan.conf | {"spark.driver.extraJavaOptions": ours}, properties)
         arguments = ["--properties-file", str(properties), *plan.submit_arguments]
         try:
             return start_driver(

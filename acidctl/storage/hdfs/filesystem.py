@@ -41,7 +41,6 @@ class HdfsFileSystem(RemoteStore):
     def __init__(self, spec: FileSystemSpec) -> None:
         super().__init__(spec)
         self.can_rename = True
-        self.can_copy = False
         self.can_lock = True
         self._client: WebHdfsClient | NativeClient = _client(spec)
         self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
@@ -223,9 +222,6 @@ class HdfsFileSystem(RemoteStore):
             if self.stat(path).is_dir:
                 raise os_errors.is_a_directory("replace", self.display(path))
         self._client.replace(source, target)
-
-    def copy(self, source: str, target: str) -> None:  # noqa: ARG002 - never done
-        raise os_errors.cannot_copy(self.display(source))
 
     def trash_root(self, path: str) -> str | None:
         """Return the user's ``.Trash`` for a path, in its encryption zone if it has one; None if unknown."""

@@ -44,6 +44,7 @@ _TOKEN_HINT = "this job has no token for it: have Spark fetch one, --conf spark.
 _DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
 
 _Result = TypeVar("_Result")
+# The package takes the user from the environment, so that a process has one.
 _user_lock = threading.Lock()
 _users: set[str] = set()
 

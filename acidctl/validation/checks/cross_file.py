@@ -72,7 +72,7 @@ def _repeated(files: Mapping[str, RowFacts]) -> Iterator[Finding]:
 def _shared(rule: Rule, text: str, files: Mapping[str, Spans]) -> Iterator[Finding]:
     paths = list(files)
     for pair in shared([files[path] for path in paths]):
-        first, other = paths[pair.one], paths[pair.other]
+        first, other = paths[pair.first], paths[pair.second]
         message = f"{human_count(pair.count, 'row')} {text}, this and {first}; first: {shown_key(pair.example)}"
         evidence = {"others": [first], "rows": pair.count, "first": list(pair.example)}
         yield rule.finding(other, message, evidence)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import ClassVar
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import AcidDirectory, Kind, parse_directory
-from acidctl.acid.sidefiles import parse_orc_acid_version
+from acidctl.acid.sidefiles import flush_lengths, parse_orc_acid_version
 from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.base.worker_process import Beat
 from acidctl.orc.byte_source import ByteSource
@@ -199,7 +198,7 @@ class _FooterCheck:
         if side is None:
             return None
         content = read_small(self._fs, self._task.path.removesuffix(self._file.path) + side, MOST_LENGTHS)
-        lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
+        lengths = flush_lengths(content)
         finding = V36.finding
         self._is_side_bad = True
         if not lengths or lengths[-1] < 0:

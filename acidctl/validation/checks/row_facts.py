@@ -153,10 +153,10 @@ def shown_key(key: Sequence[int]) -> str:
     return f"({key[0]}, {key[1]}, {key[2]})"
 
 
-def shown_event(events: Ids, place: int) -> str:
+def shown_event(events: Ids, index: int) -> str:
     """Format one event for people."""
-    key = shown_key((events.keys.original[place], events.keys.bucket[place], events.keys.row_id[place]))
-    return f"{key}, operation {int(events.operation[place])}, currentTransaction {int(events.current[place])}"
+    key = shown_key((events.keys.original[index], events.keys.bucket[index], events.keys.row_id[index]))
+    return f"{key}, operation {int(events.operation[index])}, currentTransaction {int(events.current[index])}"
 
 
 def whole_events(batch: pa.RecordBatch) -> tuple[Ids | None, Bools | None]:

@@ -82,24 +82,24 @@ class Shared:
     """The keys that two files have in common.
 
     Attributes:
-        one, other: positions of the files.
+        first, second: positions of the files.
         count: number of common keys.
     """
 
-    one: int
-    other: int
+    first: int
+    second: int
     count: int = 0
     example: tuple[int, int, int] = (0, 0, 0)
 
 
 def shared(files: Sequence[Spans]) -> list[Shared]:
     """Return the pairs of files with common keys; a key in three files is in at least two pairs."""
-    places: dict[Group, list[int]] = {}
-    for place, spans in enumerate(files):
+    holders: dict[Group, list[int]] = {}
+    for index, spans in enumerate(files):
         for group in spans:
-            places.setdefault(group, []).append(place)
+            holders.setdefault(group, []).append(index)
     pairs: dict[tuple[int, int], Shared] = {}
-    for group, listed in places.items():
+    for group, listed in holders.items():
         if len(listed) > 1:
             _shared_of_group(group, listed, files, pairs)
     return [pairs[pair] for pair in sorted(pairs)]
@@ -108,9 +108,9 @@ def shared(files: Sequence[Spans]) -> list[Shared]:
 def _shared_of_group(
     group: Group, listed: Sequence[int], files: Sequence[Spans], pairs: dict[tuple[int, int], Shared]
 ) -> None:
-    first = np.concatenate([files[place][group][0] for place in listed])
-    last = np.concatenate([files[place][group][1] for place in listed])
-    owner = np.concatenate([np.full(len(files[place][group][0]), place) for place in listed])
+    first = np.concatenate([files[index][group][0] for index in listed])
+    last = np.concatenate([files[index][group][1] for index in listed])
+    owner = np.concatenate([np.full(len(files[index][group][0]), index) for index in listed])
     order = np.lexsort((last, first))
     first, last, owner = first[order], last[order], owner[order]
     reach = np.maximum.accumulate(last)
@@ -118,17 +118,17 @@ def _shared_of_group(
     if not len(hits):
         return
     # Runs of one file lie apart, so a run that reaches into another one belongs to another file.
-    index = np.arange(len(last))
-    holder = owner[np.maximum.accumulate(np.where(last == reach, index, 0))]
+    position = np.arange(len(last))
+    holder = owner[np.maximum.accumulate(np.where(last == reach, position, 0))]
     counts = np.minimum(last[hits], reach[hits - 1]) - first[hits] + 1
     couples = np.stack([holder[hits - 1], owner[hits]])
     couples.sort(axis=0)
-    for one, other in np.unique(couples, axis=1).T.tolist():
-        mine = (couples[0] == one) & (couples[1] == other)
-        pair = pairs.setdefault((one, other), Shared(one, other))
+    for couple in map(tuple, np.unique(couples, axis=1).T.tolist()):
+        is_theirs = (couples[0] == couple[0]) & (couples[1] == couple[1])
+        pair = pairs.setdefault(couple, Shared(*couple))
         if not pair.count:
-            pair.example = (*group, int(first[hits[np.flatnonzero(mine)[0]]]))
-        pair.count += int(counts[mine].sum())
+            pair.example = (*group, int(first[hits[np.flatnonzero(is_theirs)[0]]]))
+        pair.count += int(counts[is_theirs].sum())
 
 
 def uncovered(wanted: Spans, there: Spans) -> Iterator[tuple[Group, int, int]]:

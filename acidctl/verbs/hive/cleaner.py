@@ -66,12 +66,7 @@ class CleanedEntry(Outcome):
 
 
 class Cleaner(Service):
-    """A cleaner that checks the queue in rounds.
-
-    Args:
-        on_outcome: called for every entry.
-        on_error: called for a failed round.
-    """
+    """A cleaner that checks the queue in rounds."""
 
     def __init__(
         self,
@@ -88,11 +83,7 @@ class Cleaner(Service):
         """Rebalances by their ids, with the time at which their commit was first seen as that of the commit."""
 
     def run(self) -> None:
-        """Run rounds until :meth:`stop`.
-
-        Raises:
-            UsageProblem: the server is older than Hive 4.
-        """
+        """Run rounds until :meth:`stop`."""
         require_queue(self._metastore)
         self._repeat(self.once, self._options.every)
 
@@ -100,7 +91,12 @@ class Cleaner(Service):
         """Run one round."""
         require_queue(self._metastore)
         start = time.monotonic()
-        entries = [entry for entry in find_compactions(self._metastore, state=READY) if self._is_asked_for(entry)]
+        entries = [
+            entry
+            for entry in find_compactions(self._metastore, state=READY)
+            if is_named(self._tables.names, entry.database, entry.table, entry.partition)
+            and not is_excluded(f"{entry.database}.{entry.table}".lower(), self._tables.exclude)
+        ]
         entries.sort(key=lambda entry: (entry.name, entry.highest_write_id, entry.id))
         known = self._transactions()
         self._committed = {entry.id: seen for entry in entries if (seen := self._seen(entry, known))}
@@ -144,10 +140,6 @@ class Cleaner(Service):
             self.counts.bytes["removed"] += outcome.bytes if outcome.result is Result.CLEANED else 0
             self._on_outcome(outcome)
         return late
-
-    def _is_asked_for(self, entry: Compaction) -> bool:
-        is_wanted = is_named(self._tables.names, entry.database, entry.table, entry.partition)
-        return is_wanted and not is_excluded(f"{entry.database}.{entry.table}".lower(), self._tables.exclude)
 
     def _why_not(self, entry: Compaction, known: KnownTxns) -> CleanedEntry | None:
         """Return why an entry is not cleaned now, whatever its location holds; None if it may be cleaned."""

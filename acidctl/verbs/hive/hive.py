@@ -18,6 +18,7 @@ from acidctl.metastore import queue
 from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import Dead, abort_txn, end_dead, find_dead, refuse_where_it_is_done, silent_for
+from acidctl.metastore.interface import CompactionResponse
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.tables import HiveTable
 
@@ -33,7 +34,6 @@ class Hive:
     Args:
         metastore: one or more addresses, separated by commas, or settings by their names; default: those of
             ``hive-site.xml``.
-        storage: options of stores, for the sizes of locations.
 
     Raises:
         EnvironmentProblem: a required package is not installed.
@@ -111,11 +111,10 @@ class Hive:
 
     def request(
         self, *names: str, kind: str = "major", pool: str = "", exclude: Sequence[str] = ()
-    ) -> list[tuple[queue.Wish, queue.QueueAnswer]]:
+    ) -> list[tuple[queue.Wish, CompactionResponse]]:
         """Request a major or minor compaction, or a rebalance, by Hive's workers for every location of some tables.
 
         Raises:
-            UsageProblem: the server does not support the request.
             Unreachable: no answer; the server may have accepted the last request.
         """
         template = queue.Wish("", "", "", kind, pool)
@@ -202,7 +201,6 @@ class Hive:
 
         Raises:
             RefusedError: `older_than` is too short.
-            UsageProblem: the server has no queue for external cleaners (before Hive 4).
         """
         from acidctl.verbs.hive.cleaner import Cleaner
         from acidctl.verbs.hive.options import CleanerOptions

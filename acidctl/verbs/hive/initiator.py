@@ -75,7 +75,6 @@ class Initiator(Service):
     """An initiator that checks a warehouse in rounds.
 
     Args:
-        on_outcome: called for every location.
         on_error: called with the name of each location that cannot be checked, and without a name for a failed round.
     """
 

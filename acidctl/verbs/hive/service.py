@@ -49,11 +49,7 @@ class Counts:
 
 
 class Service:
-    """Base of the services that check in rounds.
-
-    Args:
-        on_failure: called for each failed check.
-    """
+    """Base of the services that check in rounds."""
 
     def __init__(self, metastore: Metastore, on_failure: Callable[[AcidctlError], None]) -> None:
         self._metastore, self._on_failure = metastore, on_failure

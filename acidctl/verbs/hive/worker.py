@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,14 +19,15 @@ from socket import gethostname
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_out
-from acidctl.compaction.run import Engine, failed
+from acidctl.compaction.request import CompactionRequest, Mode, Planned, PlanRefused, carry_out
+from acidctl.compaction.run import Check, Compacted, Engine, failed
 from acidctl.compaction.tasks import Task
-from acidctl.hive.compacting import written_down
+from acidctl.hive.compacting import compact_under_leases
 from acidctl.hive.queue_entries import Claims, free, free_dead, give_back, worker_id
 from acidctl.hive.queue_lease import QueueEntryLease, mark_ended
 from acidctl.hive.table_names import location_of
 from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import client, interface
 from acidctl.metastore.client import Metastore, retry_until
@@ -94,7 +95,6 @@ class Worker:
 
     Args:
         metastore: every slot opens its own connection to it.
-        on_outcome: called for every entry, one at a time.
         on_error: called for each error of the metastore itself, after which the slot tries again.
         job: name of the job in the queue.
     """
@@ -125,11 +125,7 @@ class Worker:
         self.counts = Counts(bytes=Counter(read=0, written=0))  # their series begin at 0
 
     def run(self) -> None:
-        """Run the slots until they have ended.
-
-        Raises:
-            UsageProblem: the metastore has no queue for external workers.
-        """
+        """Run the slots until they have ended."""
         require_queue(self._metastore)
         with closing(Heartbeats(self._metastore)) as heartbeats:
             self._running_slots = self._options.max_parallel
@@ -307,11 +303,10 @@ class Worker:
     def _compact(
         self, metastore: Metastore, heartbeats: Heartbeats, worker: str, entry: interface.QueueEntry, until: Deadline
     ) -> Outcome:
-        resolver = SnapshotResolver(warehouse=Warehouse(metastore))
         try:
             request = self._request(entry)
             try:
-                found = location_of(entry, self._storage, resolver)
+                found = location_of(entry, self._storage, SnapshotResolver(warehouse=Warehouse(metastore)))
             except (NotFoundError, UsageProblem) as error:  # Hive's own worker refuses such an entry, too
                 raise RefusedError(f"{entry.name} is not compacted", str(error), "") from error
         except Exception as error:
@@ -319,14 +314,26 @@ class Worker:
             if isinstance(error, RefusedError):
                 return _refused(entry, error)
             raise
-        lease = QueueEntryLease.of_entry(
-            metastore, heartbeats, found, request, worker, entry=entry, on_lost=lambda _: until.end_now()
-        )
-        try:
-            return self._under_lease(lease, entry, request, until)
-        except BaseException as error:
-            lease.give_up(error)
-            raise
+        leases: list[QueueEntryLease] = []
+
+        def take(found: TableLocation, request: CompactionRequest) -> QueueEntryLease:
+            leases.append(
+                QueueEntryLease.of_entry(
+                    metastore, heartbeats, found, request, worker, entry=entry, on_lost=lambda _: until.end_now()
+                )
+            )
+            return leases[0]
+
+        def carry(planned: Sequence[Planned], check: Check) -> Generator[Compacted, None, None]:
+            for plan in planned:
+                if self._job:
+                    metastore.call(interface.SET_HADOOP_JOBID, self._job, entry.id)
+                yield self._carried_out(plan, request, leases[0], until, check=check)
+
+        with closing(compact_under_leases(take, [(found, request)], carry)) as outcomes:
+            (outcome,) = outcomes
+        is_refused = isinstance(outcome, PlanRefused) and isinstance(outcome.error, RefusedError)
+        return replace(outcome, result=Result.REFUSED) if is_refused else outcome
 
     def _request(self, entry: interface.QueueEntry) -> CompactionRequest:
         request = replace(self._options.request(), mode=Mode(kind_of(entry.type)))
@@ -334,38 +341,28 @@ class Worker:
             return replace(request, buckets=max(entry.buckets or 0, 0), order_by=entry.order_by or "")
         return request
 
-    def _under_lease(
-        self, lease: QueueEntryLease, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline
-    ) -> Outcome:
-        if self._job:
-            lease.metastore.call(interface.SET_HADOOP_JOBID, self._job, entry.id)
-        answer = lease.plan(request)
-        if not isinstance(answer, Planned):
-            is_refused = isinstance(answer.error, RefusedError)
-            return replace(answer, result=Result.REFUSED) if is_refused else answer
-
+    def _carried_out(
+        self, planned: Planned, request: CompactionRequest, lease: QueueEntryLease, until: Deadline, *, check: Check
+    ) -> Compacted:
         def still_ours(_: object, __: int) -> None:
             lease.transaction.check()
             if until.is_over:  # the only way to end a task in this process
                 raise _TimeIsUp(_TOLD_TO_STOP, "", "")
 
         try:
-            with self._share(answer.plan.input_bytes, until):
+            with self._share(planned.plan.input_bytes, until):
                 engine = self._engines(until, still_ours)
-                running = carry_out([answer], request, engine, check=lambda _: lease.check())
-                with closing(running) as outcomes:
+                with closing(carry_out([planned], request, engine, check=check)) as outcomes:
                     (outcome,) = outcomes
         except _TimeIsUp as error:
-            outcome = failed(answer.plan, error)
+            outcome = failed(planned.plan, error)
         if isinstance(outcome.error, _TimeIsUp):
             outcome = replace(outcome, result=Result.POSTPONED, error=None, reasons=(TIME_IS_UP,))
         if self._stopping.is_set() and outcome.result is Result.POSTPONED:
             lease.give_back(_TOLD_TO_STOP)
-            return outcome
-        if lease.transaction.lost and not outcome.is_changed:
-            lease.give_up(lease.transaction.lost)
-            return Outcome(location=outcome.location, result=Result.FAILED, error=lease.transaction.lost)
-        return written_down(lease.settle(outcome), request)
+        elif lease.transaction.lost and not outcome.is_changed:
+            return failed(planned.plan, lease.transaction.lost)
+        return outcome
 
     @contextmanager
     def _share(self, size: int, until: Deadline) -> Iterator[None]:
@@ -401,11 +398,7 @@ def worker_of(
     *,
     note: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Worker]:
-    """Yield a worker whose entries share one Spark session, or each have processes of this machine.
-
-    Raises:
-        UsageProblem: the metastore has no queue for external workers, or options contradict each other.
-    """
+    """Yield a worker whose entries share one Spark session, or each have processes of this machine."""
     tasks, name = options.tasks, f"acidctl-worker-{gethostname()}"
     tasks.check("--jobs", options.jobs)
     require_queue(metastore)  # before Spark starts

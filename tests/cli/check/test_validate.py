@@ -14,7 +14,7 @@ from support.files.acid_files import delete, insert, write_by_pyorc
 
 from acidctl.base.errors import UsageProblem
 from acidctl.validation.checks import RULES
-from acidctl.verbs.validate import ValidateOptions
+from acidctl.verbs.reading.validate import ValidateOptions
 
 FINDINGS, UNCHECKED = 14, 15
 

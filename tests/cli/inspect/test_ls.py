@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.metastore.fake_hive import FakeHive
 from support.tables import age, make
 
 from acidctl.acid.state import State
@@ -322,3 +323,49 @@ def test_a_name_that_sorts_between_a_directory_and_its_files(acidctl, tmp_path: 
 def test_a_missing_path_like_a_table_names_the_table(acidctl) -> None:  # type: ignore[no-untyped-def]
     assert "hive:db.t" in acidctl("ls", "db.t").err
     assert "hive:" not in acidctl("ls", "db.t/x").err
+
+
+FORMS = ("json", "jsonl", "csv", "table")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_filters_and_columns_hold_in_every_form(acidctl, tmp_path: Path, form: str) -> None:  # type: ignore[no-untyped-def]
+    for name, count in (("a", 2), ("b", 60), ("c", 55)):
+        make(tmp_path / name, *(f"delta_{i}_{i}" for i in range(1, count + 1)))
+    make(tmp_path / "d", "base_3", "delta_1_1")
+    words = ("--where", "deltas > 50", "--sort", "deltas", "--columns", "table,deltas")
+    out = acidctl("ls", "-o", form, *words, tmp_path).out
+    assert [out.index(str(tmp_path / name)) for name in "bc"] == sorted(
+        out.index(str(tmp_path / name)) for name in "bc"
+    )
+    assert not any(str(tmp_path / name) in out for name in "ad")
+    assert "verdict" not in out
+    only = acidctl("ls", "-o", form, "--state", "obsolete", "--columns", "table", tmp_path).out
+    assert [str(tmp_path / name) in only for name in "abcd"] == [False, False, False, True]
+    entries = acidctl("ls", "-r", "-o", form, "--where", "state = 'obsolete'", "--columns", "name,state", tmp_path).out
+    assert ("delta_1_1" in entries, "base_3" in entries, "delta_2_2" in entries) == (True, False, False)
+
+
+def test_what_is_due_and_what_would_gain_are_the_same_numbers_everywhere(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for number in range(6):
+        make(tmp_path / f"worn{number}", "delta_1_1", "delta_2_2", "delta_3_3")
+    for number in range(2):
+        make(tmp_path / f"due{number}", *(f"delta_{i}_{i}" for i in range(1, 13)))
+    status = acidctl("status", "-o", "json", tmp_path).json()
+    listed = acidctl("ls", "-o", "json", tmp_path).json()
+    assert (status["compaction"]["due"], status["compaction"]["helped"]) == (2, 6)
+    for key in ("due", "helped"):
+        assert sum(one[key] for one in listed) == status["compaction"][key]
+    assert "a compaction is due in 2, but one would save reads in 6 more" in acidctl("ls", tmp_path).out
+
+
+def test_a_table_that_was_named_is_answered_by_its_name(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with FakeHive(4) as fake:
+        fake.table("db", "t", f"file:{make(tmp_path / 't', 'base_0000001')}")
+        fake.write_ids["db.t"] = [1]
+        at = ("--metastore", fake.address)
+        for words, name in (((*at, "hive:db.t"), "hive:db.t"), ((*at, tmp_path / "t"), None)):
+            found = acidctl("ls", "-o", "json", *words).one()
+            assert (found["location"], found["name"], found["table"]) == (str(tmp_path / "t"), name, "db.t")
+            assert acidctl("ls", *words).out.splitlines()[0] == (name or str(tmp_path / "t"))
+            assert acidctl("why", "-o", "json", *words).one()["name"] == name

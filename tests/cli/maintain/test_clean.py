@@ -12,7 +12,7 @@ import pytest
 from support.tables import CLEAN_NOW, age, make, on_terminal, without_log
 
 from acidctl.location.change.lock import LOCK
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 
 TRASH = ".acidctl-trash"
 

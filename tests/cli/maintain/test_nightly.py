@@ -74,8 +74,8 @@ def test_a_dry_run_ranks_by_gain_and_changes_nothing(acidctl: Acidctl, warehouse
     assert gains == sorted(gains, reverse=True)
     assert gains[0] > gains[-1]
     listed = acidctl("ls", "-o", "json", warehouse).json()
-    listed.sort(key=lambda one: one["reading"]["gain"], reverse=True)
-    assert [one["location"].partition("sales.db/")[2] for one in listed if one["reading"]["gain"]][:3] == names
+    listed.sort(key=lambda one: one["gain"] or 0.0, reverse=True)
+    assert [one["location"].partition("sales.db/")[2] for one in listed if one["gain"]][:3] == names
     assert sorted(map(str, warehouse.rglob("*"))) == before
     assert not state.exists()
     assert "3 to compact, 0 to clean, 0 to purge" in found.err

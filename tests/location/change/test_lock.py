@@ -19,9 +19,9 @@ from acidctl.base.errors import ConflictError, NotFoundError, StorageError
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.location.change import owner as owner_module
+from acidctl.location.change import own_files as owner_module
 from acidctl.location.change.lock import LOCK, Locking, refuse_locked
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location

@@ -138,8 +138,10 @@ def test_standard_output_that_cannot_be_written(crud: Path, arguments: str) -> N
         assert (done.returncode, said) == (status, message), redirection
 
 
-def test_a_reader_that_ends_early(crud: Path) -> None:
-    for arguments in (f"dump {crud} {crud} {crud}", f"ls -r {' '.join([str(crud)] * 200)}"):
+def test_a_reader_that_ends_early(crud: Path, tmp_path: Path) -> None:
+    for number in range(300):
+        make(tmp_path / "w" / f"t{number}", *(f"delta_{n}_{n}" for n in range(1, 5)))
+    for arguments in (f"dump {crud} {crud} {crud}", f"ls -r {tmp_path / 'w'}"):
         line = f"{sys.executable} -m acidctl {arguments} | head -1; exit ${{PIPESTATUS[0]}}"
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
         assert done.stderr == ""

@@ -202,8 +202,8 @@ def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(LocalFileSystem, "list_dir", counting)
     around = FormatDetector()
-    refuse_unusable([*map(str, paths)], {}, SnapshotResolver(), surroundings=around)
-    found = list(find([*map(str, paths)], {}, SnapshotResolver(), surroundings=around))
+    refuse_unusable([*map(str, paths)], {}, SnapshotResolver(), formats=around)
+    found = list(find([*map(str, paths)], {}, SnapshotResolver(), formats=around))
     assert [one.evidence().may_change for one in found] == [True] * len(paths)
     assert listed.count(str(tmp_path / "t")) == listed.count(str(tmp_path)) == 1
     listed.clear()  # and so do readers

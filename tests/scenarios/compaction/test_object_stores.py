@@ -27,7 +27,7 @@ from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted, compact
 from acidctl.location.change.lock import LOCK
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.location.change.publication import INTENT, finish_half_published, half_published, show_copies
 from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.registry import open_location

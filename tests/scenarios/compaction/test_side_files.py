@@ -17,7 +17,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import StorageError
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.run import Compacted, compact
-from acidctl.location.change.owner import OWNER
+from acidctl.location.change.own_files import OWNER
 from acidctl.location.change.publication import INTENT, half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import base_name, join

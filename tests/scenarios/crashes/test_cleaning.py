@@ -20,7 +20,7 @@ from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, purge, restore, trash_runs
 from acidctl.location.change.lock import LOCK
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
 

@@ -17,7 +17,7 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs
 from acidctl.compaction.output_settings import Writing
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.location.change.publication import half_published, remove_dead_staging
 from acidctl.storage.local.filesystem import LocalFileSystem
 

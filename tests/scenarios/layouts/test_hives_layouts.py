@@ -38,7 +38,7 @@ DECLARED = {
 def found_at(case: LayoutCase, path: Path) -> TableLocation:
     fs, inner = open_location(str(path))
     return TableLocation(
-        fs, WalkedLocation(inner, "t"), True, RESOLVER, said=case.table_type, declared=DECLARED.get(case.table)
+        fs, WalkedLocation(inner, "t"), True, RESOLVER, given_type=case.table_type, declared=DECLARED.get(case.table)
     )
 
 

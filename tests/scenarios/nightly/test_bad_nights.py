@@ -25,7 +25,7 @@ from acidctl.base.errors import EnvironmentProblem
 from acidctl.cleaning.retention import FLOOR_SECONDS
 from acidctl.cleaning.trash import TRASH
 from acidctl.location.change.lock import LOCK
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.metastore.interface import TxnState
 from acidctl.verbs.maintain_options import NightlyOptions
 from acidctl.verbs.nightly import NightlyState, Step

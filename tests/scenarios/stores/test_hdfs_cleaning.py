@@ -13,7 +13,7 @@ from support.tables import CLEAN_NOW
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.location.change.lock import LOCK
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.location.walk import is_log
 from acidctl.storage.port import base_name
 from acidctl.storage.registry import open_location

@@ -23,9 +23,10 @@ from acidctl.compaction.request import NoWork
 from acidctl.metastore import interface as wire
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.table_scan import TableScan
-from acidctl.validation.findings import Depth, Severity
+from acidctl.validation.findings import Severity
 from acidctl.verbs.compact_options import CompactOptions, WriteOptions
 from acidctl.verbs.options import LockOptions
+from acidctl.verbs.reading.validate import ReadingTasks, ValidateOptions
 from support.conformance.declared import CASES, TXNS, Case
 from support.engines.hive_text import normal, printed
 from support.files.json_text import encode_json_lines
@@ -139,7 +140,7 @@ def seen(case: Case, fake: FakeHive) -> dict[str, Any]:
     finds: set[str] = set()
     rows: list[str] | str
     try:
-        report = place.validate(Depth.DEEP, processes=0)
+        report = place.validate(ValidateOptions(deep=True, tasks=ReadingTasks(jobs=1)))
         finds |= {one.rule for one in report.findings if one.severity is Severity.ERROR}
         scan = place.rows().scan(row_id=not case.insert_only)
         rows = sorted(_lines(case, scan))

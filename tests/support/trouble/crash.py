@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.storage import registry
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.local.filesystem import LocalFileSystem

@@ -58,8 +58,8 @@ def test_shared_names_a_row_that_two_files_have(files: list[list[Key]]) -> None:
     pairs = shared([spans(file) for file in files])
     common = {(a, b): set(files[a]) & set(files[b]) for a in range(len(files)) for b in range(a + 1, len(files))}
     for pair in pairs:
-        assert pair.example in common[pair.one, pair.other]
-        assert 0 < pair.count <= len(common[pair.one, pair.other])
+        assert pair.example in common[pair.first, pair.second]
+        assert 0 < pair.count <= len(common[pair.first, pair.second])
     everything = set().union(*common.values())
     assert bool(pairs) == bool(everything)
     if len(files) == 2:

@@ -58,7 +58,7 @@ def test_transactions_locks_and_queue_are_what_the_command_line_shows(
         for command in ("locks", "compactions")
     }
     assert [lock.id for lock in hive.locks()] == [one["lock"] for one in shown["locks"]]
-    assert [lock.on for lock in hive.locks("s.t")] == ["s.t"]
+    assert [lock.name for lock in hive.locks("s.t")] == ["s.t"]
     assert [one.id for one in hive.compactions()] == [one["id"] for one in shown["compactions"]]
     assert [one.name for one in hive.compactions(state="initiated")] == ["s.days/day=1"]
     assert [one.name for one in hive.compactions(table="s.t")] == ["s.t"]

@@ -31,7 +31,7 @@ from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.hive.queue_entries import Claims, is_dead, worker_id
-from acidctl.location.change.owner import Owner
+from acidctl.location.change.own_files import Owner
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, LockType, TxnState
 from acidctl.metastore.queue import AFTER_DEATH

@@ -223,6 +223,7 @@ def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
     from acidctl.validation.report import LocationToCheck
 
     at = found.location
+    target = LocationToCheck(found.fs, at.path, partition=at.partition, is_named=found.is_given)
     closed: dict[str, AcidctlError] = {}
     try:
         with found.unless_dropped():
@@ -233,25 +234,12 @@ def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
             ahead = found.ids_above_metastore()
     except (GoneError, RefusedError):
         raise
-    except AcidctlError as error:
-        # Whatever is damaged there is to be found; without lists, or a listing, nothing can be said.
-        problem = None if isinstance(error, BadDataError) else error
-        return LocationToCheck(
-            found.fs, at.path, partition=at.partition, is_named=found.is_given, problem=problem
-        ), None
-    target = LocationToCheck(
-        found.fs,
-        at.path,
-        lists.write_ids,
-        lists.txns,
-        at.partition,
-        found.look,
-        closed,
-        ahead=ahead,
-        source=lists.source,
-        is_named=found.is_given,
-    )
-    return target, lists.note
+    except BadDataError:
+        return target, None  # the check finds what is damaged
+    except AcidctlError as error:  # without a listing, or lists, nothing can be said
+        return replace(target, problem=error), None
+    target = replace(target, write_ids=lists.write_ids, txns=lists.txns, source=lists.source)
+    return replace(target, listing=found.look, closed=closed, ahead=ahead), lists.note
 
 
 def errors_in(snapshots: Sequence[Snapshot], jobs: int | None, events: Events) -> Iterator[str]:

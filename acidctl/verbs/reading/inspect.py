@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from acidctl.acid.layout import DataFile, data_files_of, is_full_acid, original_files
+from acidctl.acid.layout import data_files_of, is_full_acid, original_files
 from acidctl.acid.state import EntryKind
 from acidctl.base.errors import AccessError, AcidctlError
 from acidctl.base.parallel import in_order
@@ -128,14 +128,13 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
     counts: dict[str, int] = {}
     full, children = is_full_acid(snapshot.listing), snapshot.listing.files_by_child
     for verdict in snapshot.state.verdicts:
-        files: list[DataFile] = []
+        entries, rows = children.get(verdict.name, ()), list[int | None]()
         if verdict.directory:
-            files = data_files_of(verdict.directory, children.get(verdict.name, ()), snapshot.table_type)
+            files = data_files_of(verdict.directory, entries, snapshot.table_type)
         elif verdict.kind is EntryKind.ORIGINAL:
-            files = original_files(children.get(verdict.name, ()))
+            files = original_files(entries)
         else:
             continue
-        rows: list[int | None] = []
         for file in files:
             try:
                 rows.append(footer_rows(snapshot, file, full=full))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.overview.trend import FIGURES, MOST_MOMENTS, PastReport, earlier, moments_in, text_with
+from acidctl.overview.report_history import FIGURES, MOST_MOMENTS, PastReport, earlier, moments_in, text_with
 
 moments = st.builds(
     PastReport,

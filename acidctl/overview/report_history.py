@@ -6,8 +6,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from acidctl.acid.listing import LAST_SECONDS
+from acidctl.base.errors import BadDataError
+from acidctl.location.change.own_files import alone_in, followed, replace_file
+from acidctl.storage.os_errors import mapped
 
 FIGURES = (
     "tables", "locations", "bytes", "freeBytes", "soonBytes", "laterBytes", "abortedBytes", "trashBytes", "deltas",
@@ -18,7 +22,7 @@ FIGURES = (
 MOST_MOMENTS = 2000
 """The number of reports to keep: five years of one a night."""
 
-_MOST_LINE, _VERSION = 64 << 10, 1
+_MOST_LINE, _MOST_BYTES, _VERSION = 64 << 10, 64 << 20, 1
 _LARGEST = 1 << 63
 
 
@@ -63,6 +67,27 @@ def _is_count(value: object) -> bool:
 def moments_in(text: str) -> list[PastReport]:
     """Return the reports in a file, the oldest first; other lines are ignored."""
     return sorted(filter(None, map(PastReport.of, text.splitlines())), key=lambda report: report.at)
+
+
+def read_history(path: str | None) -> list[PastReport]:
+    """Return the reports in a file, the oldest first; nothing without a file.
+
+    Raises:
+        BadDataError: it is larger than any history of reports.
+    """
+    if not path or not Path(path).is_file():
+        return []
+    with mapped("read", path), Path(path).open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise BadDataError(f"cannot use {path}", "it is larger than any history of reports", "give another name")
+    return moments_in(data.decode("utf-8", "replace"))
+
+
+def remember(path: str, new: PastReport) -> None:
+    """Add a report to a file, while no other process does."""
+    with mapped("write", path), alone_in(followed(Path(path)).parent):
+        replace_file(Path(path), text_with(read_history(path), new).encode("ascii"))
 
 
 def earlier(moments: Iterable[PastReport], where: Sequence[str], now: float) -> list[PastReport]:

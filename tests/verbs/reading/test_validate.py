@@ -14,8 +14,8 @@ from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Result
 from acidctl.validation.report import Report
 from acidctl.verbs.events import Events
+from acidctl.verbs.reading.validate import ReadingTasks, ValidateOptions, errors_in, validate
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.validate import ReadingTasks, ValidateOptions, errors_in, validate
 
 ONE = ReadingTasks(jobs=1)
 
