@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from acidctl.acid.reasons import Code, Reason
-from acidctl.base.errors import AcidctlError, GoneError
+from acidctl.base.errors import AcidctlError, ExitStatus, GoneError
 from acidctl.wording import joined
 
 
@@ -36,8 +36,8 @@ class Result(StrEnum):
     @property
     def words(self) -> str:
         """The result for people."""
-        own = {Result.POSTPONED: "left for later", Result.STOPPED: "done in part", Result.IN_TRASH: "in the trash"}
-        return own.get(self, self.value.replace("-", " "))
+        words = {Result.POSTPONED: "left for later", Result.STOPPED: "done in part", Result.IN_TRASH: "in the trash"}
+        return words.get(self, self.value.replace("-", " "))
 
 
 DROPPED = Reason(Code.DROPPED_MEANWHILE)
@@ -50,15 +50,46 @@ CHANGING = frozenset({Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.R
 """Results after which a location is not what it was."""
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A line beside that of an outcome; of several equal remarks only the first is printed."""
+
+    text: str
+    is_warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NextCommand:
+    """A command that a user may want after an outcome.
+
+    Attributes:
+        purpose: what it is for: ``undo``.
+        words: the command and its options, without a location.
+        hive_name: the name of the location in a metastore; empty without one.
+    """
+
+    purpose: str
+    words: tuple[str, ...]
+    hive_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """A table about one outcome; the last column has sentences, and columns called size or entries have numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one location. What a command knows besides, its own kind of outcome adds.
+    """What became of one location. Each verb has a class of its own that adds what it knows.
 
-    In one of many that was dropped meanwhile there is nothing to do: it did not fail.
+    A location that was dropped meanwhile did not fail: there is nothing to do.
 
     Attributes:
         location: as a user would type it.
-        reasons: why; none where the result says it.
+        reasons: why; none if the result says it.
         error: of a location that failed.
     """
 
@@ -78,6 +109,11 @@ class Outcome:
         return joined(self.reasons)
 
     @property
+    def code(self) -> str:
+        """The code of the first reason; empty without any."""
+        return self.reasons[0].code if self.reasons else ""
+
+    @property
     def is_changed(self) -> bool:
         """Whether the location is not what it was."""
         return self.result in CHANGING
@@ -88,12 +124,55 @@ class Outcome:
         return self.result in (Result.POSTPONED, Result.STOPPED)
 
     @property
+    def exit_status(self) -> int:
+        """The exit status that the outcome alone would give a command."""
+        return self.error.exit_status if self.error else ExitStatus.DONE
+
+    @property
+    def part(self) -> str:
+        """The part of a nightly run; empty for any other run."""
+        return ""
+
+    @property
     def seconds(self) -> float | None:
         """Seconds of work in all tasks together; None if they are not measured."""
         return None
 
+    @property
+    def heading(self) -> str:
+        """The words under which many outcomes like this one are shown as one."""
+        return self.result.words
+
+    def line(self) -> str:
+        """Return the outcome in one sentence; empty if its error, or a remark, says everything."""
+        if self.result in (Result.NOTHING_TO_DO, Result.POSTPONED):
+            return f"{self.location}: {self.result.words}: {self.reason}"
+        return ""
+
+    def details(self, *, every: bool) -> Details | None:
+        """Return the table below the line.
+
+        Args:
+            every: give every entry a row of its own.
+        """
+
+    def remarks(self) -> Iterable[Remark]:
+        """Return what a user must know besides."""
+        return ()
+
+    def kept(self) -> Iterable[tuple[str, Reason]]:
+        """Return the names of what stays in the location for now, each with the reason."""
+        return ()
+
+    def next_command(self) -> NextCommand | None:
+        """Return the command that undoes this, or that comes next; None without one."""
+
+    def amounts(self) -> Mapping[str, int]:
+        """Return the numbers by which many locations are added up; ``bytes``, ``read`` and ``written`` are sizes."""
+        return {}
+
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes by what was done with them: read, written, removed, restored."""
+        """Return bytes by what was done with them: read, written, removed, restored."""
         return {}
 
     def facts(self) -> Mapping[str, Any]:
@@ -101,8 +180,9 @@ class Outcome:
         return {}
 
     def reported(self) -> Mapping[str, Any]:
-        """Return the facts that the report of a run has besides the result, by their keys."""
-        return {"reason": self.reason} if self.reason else {}
+        """Return what the report of a run has of the outcome: the figures and words of its record, without lists."""
+        record = self.record().items()
+        return {name: fact for name, fact in record if isinstance(fact, int | float | str) and name != "location"}
 
     def record(self) -> dict[str, Any]:
         """Return the outcome as JSON has it, without the version of the schema."""
@@ -112,7 +192,7 @@ class Outcome:
         elif self.reason:
             record["reason"] = self.reason
         if self.reasons:
-            record["reasonCodes"] = [one.code for one in self.reasons]
+            record["reasonCodes"] = [reason.code for reason in self.reasons]
         if self.result is Result.SKIPPED:
             record["code"] = self.reasons[0].code
         return {**record, **self.facts()}

@@ -286,7 +286,7 @@ def test_a_cleaning_gives_what_the_command_tells_and_is_undone(shell: Shell, cru
         one.restore()
     one.clean(0, unsafe_retention=True)
     (gone,) = one.purge()
-    assert (gone.result, gone.bytes_by_use()["removed"] > 0, one.trash()) == (Result.PURGED, True, [])
+    assert (gone.result, gone.bytes_by_use()["purged"] > 0, one.trash()) == (Result.PURGED, True, [])
     assert one.purge() == []
     nothing = one.clean()
     assert (nothing.result, nothing.is_changed) == (Result.NOTHING_TO_DO, False)

@@ -58,7 +58,8 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
     ("COLUMNS", "Width of tables and timelines, also in a pipe (default there: unlimited)."),
     (
         "NO_COLOR",
-        "When set, nothing has a colour or another style; so it is with TERM=dumb, which has no progress either.",
+        "When set, nothing has a colour or another style, unless --color always is given; so it is with TERM=dumb, "
+        "which has no progress either.",
     ),
     (
         "ACIDCTL_PAGER, PAGER",

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.state import EntryKind
 from acidctl.base.errors import AcidctlError
 from acidctl.base.printable import one_line
+from acidctl.cleaning.freeable import held_back
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun
-from acidctl.outcome import Outcome, Result
+from acidctl.location.change.kept_run import KeptRunOutcome
+from acidctl.outcome import Details, NextCommand, Outcome, Remark, Result
 from acidctl.storage.port import FileSystem
-from acidctl.wording import iso_time, text_of
+from acidctl.wording import human_bytes, human_count, iso_time, names_in_short, some_of, text_of
+
+ROWS_SHOWN = 20
+"""A plan of more entries is shown by the reasons for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +36,58 @@ class PlannedCleaning(Outcome):
         """Return the outcome of a plan that is not carried out."""
         idle = Result.POSTPONED if plan.postponed else Result.NOTHING_TO_DO
         return cls(location=plan.shown, result=Result.PLANNED if plan.removals else idle, plan=plan)
+
+    @property
+    def code(self) -> str:
+        """The code of the first reason why an entry stays, if nothing may go."""
+        return next((why.code for _, why in self.kept()), "") if not self.plan.removals else ""
+
+    @property
+    def heading(self) -> str:
+        if self.plan.removals:
+            return "to remove"
+        return "nothing to clean yet" if any(self.kept()) else "nothing to clean"
+
+    def line(self) -> str:
+        plan = self.plan
+        if not plan.removals:
+            held = held_back(plan)
+            return f"{self.location}: nothing to clean" + (f" yet: {held}" if held else "")
+        files = human_count(plan.files, "file")
+        return f"{self.location}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}"
+
+    def details(self, *, every: bool) -> Details | None:
+        is_long = len(self.plan.removals) > ROWS_SHOWN and not every
+        groups: dict[tuple[str, str], list[Removal]] = {}
+        for removal in self.plan.removals:
+            state = "leftover" if removal.kind is EntryKind.STAGING else removal.state.value
+            groups.setdefault((state, text_of(removal.reason) if is_long else removal.name), []).append(removal)
+        rows = (
+            (
+                names_in_short(removal.name for removal in group),
+                *([f"{len(group):,}"] * is_long),
+                state,
+                human_bytes(sum(removal.bytes for removal in group)),
+                text_of(group[0].reason),
+            )
+            for (state, _), group in groups.items()
+        )
+        return Details(("name", *["entries"] * is_long, "state", "size", "reason"), tuple(rows)) if groups else None
+
+    def remarks(self) -> Iterable[Remark]:
+        if any(Code.TRANSACTION_UNKNOWN in why.codes for _, why in self.kept()):
+            yield Remark("give Hive's lists, or --assume-committed 1h if all that is older is committed")
+
+    def kept(self) -> Iterator[tuple[str, Reason]]:
+        yield from self.plan.kept_back
+        yield from ((entry.name, entry.reason) for entry in self.plan.waiting)
+        if postponed := self.plan.postponed:
+            children = self.plan.snapshot.listing.files_by_child
+            size = sum(entry.size for name in postponed for entry in children.get(name, ()))
+            yield from ((name, reason(Code.BUDGET_IS_USED, bytes=size)) for name in postponed)
+
+    def amounts(self) -> Mapping[str, int]:
+        return _amounts(self.plan.removals)
 
     def facts(self) -> Mapping[str, Any]:
         """Return the entries with their reasons, in words and as codes."""
@@ -51,10 +110,6 @@ class PlannedCleaning(Outcome):
             "postponed": list(plan.postponed),
             "snapshotSource": plan.snapshot.source.record,
         }
-
-    def reported(self) -> Mapping[str, Any]:
-        """Return how many entries would be removed."""
-        return {"removals": len(self.plan.removals)} if self.plan.removals else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +162,35 @@ class Cleaned(PlannedCleaning):
         """Say if an entry that may be removed is still in the location."""
         return bool(self.left or self.plan.postponed)
 
+    @property
+    def heading(self) -> str:
+        if self.places:
+            return "moved to the trash of HDFS"
+        return f"moved to the trash as {self.run.id}" if self.run else "deleted" if self.removed else self.result.words
+
+    def line(self) -> str:
+        if not self.removed:
+            return f"{self.location}: left for later"
+        count = f"{len(self.removed)}" + (f" of {len(self.plan.removals)}" if self.left else "")
+        return f"{self.location}: {count} {self.heading}, {human_bytes(self.bytes)}"
+
+    def details(self, *, every: bool) -> None:
+        """Return None: the plan has shown the entries."""
+
+    def kept(self) -> Iterator[tuple[str, Reason]]:
+        return iter(())  # shown with the plan
+
+    def remarks(self) -> Iterable[Remark]:
+        folders = dict.fromkeys(path.rpartition("/")[0] for path in self.places)
+        shown = map(self.plan.snapshot.fs.display, folders)
+        return [Remark(f"moved to {folder}: undo by moving back from there") for folder in shown]
+
+    def next_command(self) -> NextCommand | None:
+        return NextCommand("undo", ("restore", "--run", self.run.id)) if self.run and self.removed else None
+
+    def amounts(self) -> Mapping[str, int]:
+        return _amounts(self.removed)
+
     def bytes_by_use(self) -> Mapping[str, int]:
         """Return how many bytes were removed."""
         return {"removed": self.bytes}
@@ -120,25 +204,21 @@ class Cleaned(PlannedCleaning):
             "hdfsTrash": [self.plan.snapshot.fs.display(place) for place in self.places],
         }
 
-    def reported(self) -> Mapping[str, Any]:
-        """Return how many entries were removed, and how many remain."""
-        return {"removals": len(self.removed), "left": len(self.left) + len(self.plan.postponed)}
+
+def _amounts(removals: tuple[Removal, ...]) -> dict[str, int]:
+    files, size = sum(removal.files for removal in removals), sum(removal.bytes for removal in removals)
+    return {"entries": len(removals), "files": files, "bytes": size}
 
 
 @dataclass(frozen=True, kw_only=True)
-class InTrash(Outcome):
-    """A run that is in the trash of a location, will be restored, or was purged.
-
-    Attributes:
-        shown: the directory of the run, as a user would type it.
-    """
+class InTrash(KeptRunOutcome):
+    """A cleaning that is in the trash of a location, will be restored, or was purged."""
 
     run: TrashRun
-    shown: str = ""
 
-    def bytes_by_use(self) -> Mapping[str, int]:
-        """Return how many bytes a purge removed."""
-        return {"removed": self.run.bytes} if self.result is Result.PURGED else {}
+    @property
+    def entries(self) -> tuple[str, ...]:
+        return self.run.names
 
     def facts(self) -> Mapping[str, Any]:
         """Return the run's id, state, names and size."""
@@ -149,14 +229,10 @@ class InTrash(Outcome):
             "bytes": self.run.bytes,
         }
 
-    def reported(self) -> Mapping[str, Any]:
-        """Return how many names would be restored."""
-        return {"names": len(self.run.names)} if self.result is Result.PLANNED else {}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Restored(InTrash):
-    """A restored run.
+    """A restored cleaning.
 
     Attributes:
         names: the names that this restore moved back.
@@ -169,17 +245,26 @@ class Restored(InTrash):
     not_compared: AcidctlError | None = None
     result: Result = Result.RESTORED
 
-    def bytes_by_use(self) -> Mapping[str, int]:
-        """Return how many bytes were restored."""
-        return {"restored": self.run.bytes}
+    @property
+    def heading(self) -> str:
+        return "restored to another state than before the cleaning" if self.changes else "restored"
+
+    def line(self) -> str:
+        if not self.names:
+            return f"{self.location}: {self.run.id} was restored already"
+        state = "; the state is as before the cleaning" if self.changes == () else ""
+        return f"{self.location}: {len(self.names)} restored: {some_of(self.names, self.NAMES_SHOWN)}{state}"
+
+    def remarks(self) -> Iterable[Remark]:
+        if why := self.not_compared:
+            text = f"{self.location}: its state could not be compared with the one before: {why}"
+            yield Remark(text, is_warning=True)
+        if self.changes:
+            yield Remark(f"{self.location}: the state is not as before the cleaning: {'; '.join(self.changes)}")
 
     def facts(self) -> Mapping[str, Any]:
         """Return the run, and what others changed meanwhile."""
         return {**super().facts(), "changes": None if self.changes is None else list(self.changes)}
-
-    def reported(self) -> Mapping[str, Any]:
-        """Return how many names were restored."""
-        return {"names": len(self.names)}
 
 
 def in_trash(fs: FileSystem, run: TrashRun, result: Result = Result.IN_TRASH) -> InTrash:

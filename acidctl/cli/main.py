@@ -21,10 +21,11 @@ from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCH
 from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
-from acidctl.cli.output.last_line import ERASE, is_dumb, listings, own_stream
+from acidctl.cli.options.set_option import take_settings
+from acidctl.cli.output.last_line import ERASE, listings, own_stream
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.verbosity import VERBOSITY, is_dumb
 
 _SELDOM = 100_000
 """Collect garbage after this many new objects; Python's default is 700."""
@@ -32,15 +33,22 @@ _SELDOM = 100_000
 COMPLETION = "_ACIDCTL_COMPLETE"
 """The variable that the completion scripts of shells set."""
 
-GLOBAL = ("--log-format", "--profile", "--config")
+GLOBAL = ("--log-format", "--profile", "--config", "--color", "--set")
 """Program options with a value; like --debug they may stand anywhere on the line."""
 
-SWITCHES = ("--no-pager",)
+SWITCHES = ("--no-pager", "-v", "--verbose", "-q", "--quiet")
 """Program options without a value."""
 
 
+class Program(LazyGroup):
+    """The group of all commands, whose own options may stand anywhere on the line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_program_options_first(args))
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=Program,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit statuses, examples and the JSON forms are in `man acidctl`; the source has more in docs/.",
@@ -54,7 +62,29 @@ SWITCHES = ("--no-pager",)
     envvar="ACIDCTL_LOG_FORMAT",
     help="json: every line on standard error is one object.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Give every location, entry, file and finding its own line.")
+@click.option("-q", "--quiet", is_flag=True, help="Print failures only, without progress; JSON output is unaffected.")
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="auto: on terminals, unless NO_COLOR is set.",
+)
 @click.option("--no-pager", is_flag=True, help="Show long lists without a pager (ACIDCTL_PAGER, PAGER, or less).")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="SECTION.KEY=VALUE",
+    envvar="ACIDCTL_SET",
+    is_eager=True,  # completion of names asks for the settings of the metastore
+    expose_value=False,
+    callback=take_settings,
+    help="A setting as in the configuration file: metastore.auth, .principal, .ca, .timeout; storage.user, .token, "
+    ".kerberos, .keytab, .principal, .timeout, .retries (HDFS), .key, .secret, .endpoint_url (S3), and whatever "
+    "fsspec's file system takes. Repeatable.",
+)
 @click.option(
     "--profile",
     metavar="NAME",
@@ -72,7 +102,16 @@ SWITCHES = ("--no-pager",)
 )
 @click.version_option(__version__, "-V", "--version", prog_name="acidctl")
 @click.pass_context
-def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None, config_file: str | None) -> None:
+def cli(
+    ctx: click.Context,
+    log_format: str,
+    verbose: bool,
+    quiet: bool,
+    color: str,
+    no_pager: bool,
+    profile: str | None,
+    config_file: str | None,
+) -> None:
     """See, dump, compact and clean Apache Hive ACID tables, without Hive.
 
     \b
@@ -82,6 +121,7 @@ def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None
       acidctl compact --major orders                 merge on Spark, local when no --master is given
       acidctl clean orders                           show what can go, ask, and move it to the trash
     """
+    VERBOSITY.set(is_verbose=verbose, is_quiet=quiet, color=color)
     PAGING.is_off = no_pager
     if log_format == "json":
         _log_json(command_in(ctx.obj or ()))
@@ -113,7 +153,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         leave_out_pandas()
         # OpenBLAS, unused here, starts a thread per core, and ends the process if it may have no more threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    VERBOSITY.forget()
+    VERBOSITY.set()
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     has_crashed = args is None and _watched(given)

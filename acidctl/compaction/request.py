@@ -37,6 +37,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
+from acidctl.wording import human_bytes, human_count
 
 
 class Mode(StrEnum):
@@ -164,9 +165,24 @@ class Planned(PlanResult):
         tasks = [task for task in self.plan.tasks if isinstance(task, BucketTask)]
         return sum(1 if task.segment is not None else len(task.pieces) for task in tasks)
 
-    def reported(self) -> Mapping[str, Any]:
-        """Return the type of compaction."""
-        return {"kind": self.plan.asked}
+    @property
+    def heading(self) -> str:
+        return f"to compact, {self.plan.asked}"
+
+    def line(self) -> str:
+        plan = self.plan
+        because = f" ({self.reason})" if self.is_decided else ""
+        most = "" if plan.cut_buckets else "at most "
+        cut = f" in {most}{human_count(self.segments, 'segment')}" if self.segments else ""
+        return (
+            f"{self.location}: {plan.asked}{because}: {human_count(len(plan.inputs), 'input')}, "
+            f"{human_count(self.buckets, 'bucket')}{cut}, "
+            f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
+            f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
+        )
+
+    def amounts(self) -> Mapping[str, int]:
+        return {"inputs": len(self.plan.inputs), "read": self.plan.input_bytes}
 
     def facts(self) -> Mapping[str, Any]:
         """Return what would be read and written."""

@@ -15,7 +15,8 @@ from acidctl.compaction.publish import discard, publish, require_place, require_
 from acidctl.compaction.rebalance import Runs
 from acidctl.compaction.split import shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, JoinTask, OutputFile, Segment, Task
-from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.outcome import TIME_IS_UP, NextCommand, Outcome, Remark, Result
+from acidctl.wording import human_bytes, human_count
 
 
 class Engine(Protocol):
@@ -84,6 +85,30 @@ class Compacted(Outcome):
         """Return how many events were read and are not in the output."""
         return sum(result.rows_dropped for result in self.results)
 
+    def line(self) -> str:
+        if not self.is_changed:
+            return super().line()
+        plan = self.plan
+        return (
+            f"{self.location}: {plan.asked}: {human_count(len(plan.inputs), 'input')} -> "
+            f"{' + '.join(self.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(self.bytes)}, "
+            f"{human_count(self.rows, 'row')}, {self.rows_dropped:,} dropped, "
+            f"{human_count(self.stripes[0], 'stripe')} copied, {self.stripes[1]:,} encoded, "
+            f"{plan.verify.told}, {self.seconds:.1f} s of work"
+        )
+
+    def remarks(self) -> Iterator[Remark]:
+        if self.staging_kept:
+            shown = self.plan.snapshot.fs.display(self.staging_kept)
+            yield Remark(f"the evidence is kept in {shown}", is_warning=True)
+
+    def next_command(self) -> NextCommand | None:
+        purpose = "the inputs are obsolete now and stay until"
+        return NextCommand(purpose, ("clean",), self.hive_name) if self.is_changed else None
+
+    def amounts(self) -> Mapping[str, int]:
+        return {"inputs": len(self.plan.inputs), "written": self.bytes, "read": self.plan.input_bytes}
+
     def bytes_by_use(self) -> Mapping[str, int]:
         """Return the sizes of the inputs and of the output; empty if nothing was published."""
         return {"read": self.plan.input_bytes, "written": self.bytes} if self.is_changed else {}
@@ -108,11 +133,6 @@ class Compacted(Outcome):
             "taskSeconds": round(self.seconds, 3),
             "snapshotSource": self.plan.snapshot.source.record,
         }
-
-    def reported(self) -> Mapping[str, Any]:
-        """Return the most important figures."""
-        names = ("kind", "rows", "rowsDropped", "inputRows", "deleteEvents")
-        return {name: value for name, value in self.facts().items() if name in names} or super().reported()
 
 
 def failed(plan: CompactionPlan, error: AcidctlError, staging_kept: str | None = None) -> Compacted:

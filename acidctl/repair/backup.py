@@ -14,9 +14,10 @@ from acidctl.base.errors import ConflictError, NotFoundError
 from acidctl.base.printable import one_line
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
+from acidctl.location.change.kept_run import KeptRunOutcome
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
-from acidctl.outcome import Outcome, Result
+from acidctl.outcome import Result
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"
@@ -35,24 +36,18 @@ class RepairRun(Run):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InBackup(Outcome):
-    """A repair that is in the backup of a location, was undone, or was purged.
-
-    Attributes:
-        shown: the directory of the run, as a user would type it.
-    """
+class InBackup(KeptRunOutcome):
+    """A repair that is in the backup of a location, was undone, or was purged."""
 
     run: RepairRun
-    shown: str = ""
 
-    def bytes_by_use(self) -> Mapping[str, int]:
-        """Return how many bytes were restored or removed."""
-        use = {Result.RESTORED: "restored", Result.PURGED: "removed"}.get(self.result)
-        return {use: self.run.bytes} if use else {}
+    @property
+    def entries(self) -> tuple[str, ...]:
+        return self.run.paths
 
-    def reported(self) -> Mapping[str, Any]:
-        """Return the run's id."""
-        return {"run": self.run.id}
+    @property
+    def kinds(self) -> str:
+        return f"{', '.join(self.run.kinds)}: "
 
     def facts(self) -> Mapping[str, Any]:
         """Return the run's id, state, kinds, paths and size."""

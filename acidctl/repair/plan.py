@@ -10,14 +10,16 @@ from typing import Any
 from acidctl.acid.layout import DataFile, data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import AcidDirectory
-from acidctl.base.errors import BadDataError
+from acidctl.base.errors import BadDataError, ExitStatus
+from acidctl.location.change.journal import RunState
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import Tail
-from acidctl.outcome import Outcome, Result
+from acidctl.outcome import Details, NextCommand, Outcome, Remark, Result
 from acidctl.repair.backup import RepairRun
 from acidctl.rows.read.events import ID_COLUMNS, Ids, read_ids
 from acidctl.storage.port import FileSystem
+from acidctl.wording import human_bytes, human_count
 
 LIVE_SECONDS = 3600
 """A writer that wrote within this time may still be at work: streaming writers commit far more often."""
@@ -179,6 +181,49 @@ class RepairPlan(Outcome):
     def bytes(self) -> int:
         """Return how many bytes are written or moved."""
         return sum(fix.bytes for fix in self.fixes)
+
+    @property
+    def exit_status(self) -> int:
+        """Return REFUSED if a problem stays: a location that stays broken is not a success."""
+        return ExitStatus.REFUSED if self.refused else ExitStatus.DONE
+
+    @property
+    def heading(self) -> str:
+        return "nothing to repair" if self.result is Result.NOTHING_TO_DO else self.result.words
+
+    def line(self) -> str:
+        if self.result is Result.NOTHING_TO_DO:
+            return f"{self.location}: nothing to repair"
+        parts = []
+        if self.run:
+            count, size = human_count(len(self.run.paths), "repair"), human_bytes(self.run.bytes)
+            parts.append(f"{count} done as {self.run.id}, {size}")
+        elif self.fixes and self.result is not Result.REPAIRED:
+            parts.append(f"{human_count(len(self.fixes), 'repair')}, {human_bytes(self.bytes)}")
+        if self.result is Result.REPAIRED:
+            parts += [f"{run.id} finished" for run in self.interrupted]
+        return f"{self.location}: {'; '.join(parts)}" if parts else ""
+
+    def details(self, *, every: bool) -> Details | None:  # noqa: ARG002 - each is shown before it is confirmed
+        if self.result is Result.REPAIRED or not self.fixes:
+            return None
+        rows = ((fix.path, fix.kind.value, human_bytes(fix.bytes), fix.problem, fix.remedy) for fix in self.fixes)
+        return Details(("path", "kind", "size", "problem", "repair"), tuple(rows))
+
+    def remarks(self) -> Iterator[Remark]:
+        for run in self.interrupted if self.result is not Result.REPAIRED else ():
+            state = "being undone" if run.state is RunState.UNDOING else "interrupted"
+            yield Remark(
+                f"{self.location}: {run.id} ({', '.join(run.kinds)} of {', '.join(run.paths)}) was {state}: it is "
+                "finished first; until then readers see whole files, old or new"
+            )
+        for item in self.refused:
+            text = f"{self.location}: {item.path} cannot be repaired safely ({item.kind}): {item.why}"
+            yield Remark(text, is_warning=True)
+        yield from (Remark(item.hint) for item in self.refused if item.hint)
+
+    def next_command(self) -> NextCommand | None:
+        return NextCommand("undo", ("restore", "--run", self.run.id)) if self.run else None
 
     def facts(self) -> Mapping[str, Any]:
         """Return the problem and the remedy of each file, or why it cannot be repaired."""

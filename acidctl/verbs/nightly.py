@@ -21,7 +21,7 @@ from acidctl.compaction.run import Engine
 from acidctl.location.change.own_files import Owner, new_run_id, open_folder, replace_file
 from acidctl.location.coverage import Looked
 from acidctl.location.table_location import TableLocation
-from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.outcome import TIME_IS_UP, NextCommand, Outcome, Remark, Result
 from acidctl.storage.local.rooted_directory import held
 from acidctl.storage.os_errors import mapped
 from acidctl.verbs.clean import clean
@@ -77,10 +77,14 @@ class Step(Outcome):
         policy: the patterns of policies that match the table, the most specific first.
     """
 
-    part: Part
+    step: Part
     of: Outcome
     run: str
     policy: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> str:
+        return self.step.value
 
     @property
     def is_changed(self) -> bool:
@@ -97,18 +101,33 @@ class Step(Outcome):
         """Return the seconds of work; None if they are not measured."""
         return self.of.seconds
 
-    def bytes_by_use(self) -> Mapping[str, int]:
-        """Return the bytes by use; bytes that a purge removes left the table before."""
-        by_use = self.of.bytes_by_use()
-        return {"purged": sum(by_use.values())} if self.part is Part.PURGE and by_use else by_use
+    @property
+    def heading(self) -> str:
+        return f"{self.part}: {self.of.heading}"
 
-    def reported(self) -> Mapping[str, Any]:
-        """Return nothing: the report of a run has all parts of a location together."""
-        return {}
+    def line(self) -> str:
+        """Return the line of the outcome itself; empty if there was nothing to do."""
+        is_idle = self.result in (Result.NOTHING_TO_DO, Result.SKIPPED)
+        line = "" if is_idle else self.of.line()
+        return f"{self.part}: {line}" if line else ""
+
+    def remarks(self) -> Iterable[Remark]:
+        return self.of.remarks() if self.is_changed or self.error else ()
+
+    def next_command(self) -> NextCommand | None:
+        """Return what undoes a cleaning; a later run cleans after a compaction."""
+        return self.of.next_command() if self.step is Part.CLEAN else None
+
+    def amounts(self) -> Mapping[str, int]:
+        return self.of.amounts()
+
+    def bytes_by_use(self) -> Mapping[str, int]:
+        """Return bytes by what was done with them."""
+        return self.of.bytes_by_use()
 
     def facts(self) -> Mapping[str, Any]:
         """Return the part, the run, the policies that match, and the facts of the outcome itself."""
-        return {"part": self.part.value, "run": self.run, "policy": list(self.policy), **self.of.facts()}
+        return {"part": self.part, "run": self.run, "policy": list(self.policy), **self.of.facts()}
 
 
 def nightly(
@@ -180,7 +199,7 @@ def _step(part: Part, of: Outcome, run_id: str, policy: tuple[str, ...] = ()) ->
         result=of.result,
         reasons=of.reasons,
         error=of.error,
-        part=part,
+        step=part,
         of=of,
         run=run_id,
         policy=policy,
@@ -208,8 +227,7 @@ class _Parts:
             if self.until.is_over and not dry_run:
                 outcomes = (postponed(one.shown, TIME_IS_UP) for one in known)
             try:
-                for one in outcomes:
-                    of = replace(one, result=Result.PLANNED) if one.result is Result.IN_TRASH else one
+                for of in outcomes:
                     if dry_run or of.result is not Result.PLANNED:
                         yield _step(part, of, self.run_id, patterns.get(of.location, ()))
             except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without

@@ -56,7 +56,7 @@ def purge(
         every = _only(every, options.run_id, selection.shown)
     for found, due in every:
         for run in due:
-            yield kept(found.fs, run)
+            yield kept(found.fs, run, Result.PLANNED)
     if options.dry_run or not every:
         return
     count = human_count(sum(len(due) for _, due in every), "run")

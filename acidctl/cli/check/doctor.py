@@ -13,7 +13,7 @@ from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.metastore import CONFIGURED, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
-from acidctl.cli.options.set_option import refuse_assigned, set_option
+from acidctl.cli.options.set_option import refuse_assigned
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ Part = tuple[Record, Sequence[AcidctlError]]
     metavar="[URI[,URI]]",
     help="Ask every server of this metastore, or of the configured one, who it is and which of Hive's services run.",
 )
-@set_option("metastore")
 @shared.storage_options
 @shared.output_option("table", "json", default="table")
 def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str, str], output: str) -> None:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import changing_command
+from acidctl.cli.options.verb_command import verb_command
 from acidctl.verbs.repair import RepairOptions, repair
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@changing_command(
+@verb_command(
     "repair",
     RepairOptions,
     "acidctl repair --dry-run /warehouse/sales.db",
     "acidctl repair --only flush-length --yes orders/delta_0000007_0000016",
     "acidctl repair --only nested --offline orders",
-    places=shared.named_locations,
+    source=shared.named_locations,
     extras=(shared.table_type_option,),
-    records=False,
+    changes=True,
+    asks=True,
 )
 def command(call: Call[RepairOptions]) -> int:
     """Mend what `acidctl validate` finds broken, if that can be done safely; say why the rest cannot be mended.
@@ -44,7 +45,5 @@ def command(call: Call[RepairOptions]) -> int:
     Queries that read a file while it is replaced may fail, and succeed when they are run again. New files belong to
     whoever runs the repair. Each needs its size twice in free space for a while.
     """
-    from acidctl.cli.report.repair_screen import RepairScreen  # noqa: PLC0415 - --help does without
-
-    screen = RepairScreen(call.output, call.run, shared.restore_line, yes=call.yes, is_plan=call.options.dry_run)
+    screen = call.screen(is_plan=call.options.dry_run)
     return screen.show(repair(call.selection, call.options, screen))

@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import options_of
+from acidctl.cli.options.verb_command import verb_command
 from acidctl.verbs.reading.validate import ValidateOptions, validate
 
 if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.snapshot_resolver import SnapshotResolver
+    from acidctl.cli.options.verb_command import Call
 
 
-@shared.command(
+@verb_command(
     "validate",
+    ValidateOptions,
     "acidctl validate /warehouse/sales.db",
     "acidctl validate --deep orders",
     "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
     "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
     "acidctl validate --deep --engine spark --master yarn --conf spark.yarn.queue=etl hdfs://nn/warehouse/sales.db",
-    main=("deep", "footers", "readers", "rules", "ignored", "fail_on", "jobs", "engine", "output"),
+    source=shared.snapshot_of("exclude", "read_lock"),
+    extras=(
+        click.option(
+            "--fail-on",
+            type=click.Choice(["error", "warning"]),
+            default="error",
+            show_default=True,
+            help="The least severity that ends the command with status 14.",
+        ),
+    ),
+    forms=("table", "json", "jsonl"),
+    main="deep footers readers rules ignored fail_on jobs engine output",
+    records=True,
+    isolates=True,
 )
-@shared.report_options
-@shared.locations_argument()
-@shared.together(*options_of(ValidateOptions))
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning"]),
-    default="error",
-    show_default=True,
-    help="The least severity that ends the command with status 14.",
-)
-@shared.verbosity_options
-@shared.reading_options("table", "json", "jsonl", default="table", more=("exclude", "read_lock"))
-@shared.runs(pages=True)
-def command(
-    *,
-    locations: tuple[str, ...],
-    fail_on: str,
-    resolver: SnapshotResolver,
-    storage: dict[str, str],
-    output: str,
-    run: RunReport,
-    **values: Any,
-) -> int:
+def command(call: Call[ValidateOptions], *, fail_on: str) -> int:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
     Without options only names, sizes and times are looked at, from one listing per location. --footers reads the
@@ -57,12 +48,9 @@ def command(
     other, here.
     """
     from acidctl.cli.check.validate_screen import ValidateScreen  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.options import made  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
-    options = made(ValidateOptions, values)
-    if not (options.deep or options.footers or options.readers):
+    if not (call.options.deep or call.options.footers or call.options.readers):
         shared.refuse_unused("a look at names alone", "jobs", "timeout", "all_directories", "schema")
-    screen = ValidateScreen(output, run)
-    screen.show(validate(Selection(locations, storage, resolver), options, screen))
+    screen = ValidateScreen(call.output, call.run)
+    screen.show(validate(call.selection, call.options, screen))
     return screen.exit_status(fail_on)

@@ -35,7 +35,7 @@ _NARROWEST = 30
 class ValidateScreen(RunReporter):
     """Shows reports as they come, and sums them up."""
 
-    def __init__(self, output: str, run: RunReport) -> None:
+    def __init__(self, output: str, run: RunReport | None) -> None:
         super().__init__(run)
         self._output = output
         self._records = Records(output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -56,7 +56,7 @@ def service_command(
     has_names: bool = True,
     asks: bool = False,
     changes: bool = True,
-    main: Sequence[str] = (),
+    main: str = "",
 ) -> Callable[[Callable[[ServiceCall[OptionsT]], int]], click.Command]:
     """Make the command of a service.
 

@@ -28,7 +28,7 @@ _QUIET_SECONDS = 300.0
     "acidctl hive worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
     "acidctl hive worker -o jsonl --master yarn --conf spark.yarn.queue=compaction --max-parallel 8",
     has_names=False,
-    main=("pool", "once", "max_parallel", "max_bytes", "grace", "listen", "engine", "master", "metastore", "output"),
+    main="pool once max_parallel max_bytes grace listen engine master metastore output",
 )
 def command(call: ServiceCall[WorkerOptions]) -> int:
     """Compact what waits in Hive's queue until it is stopped, beside Hive's own workers or in place of them.
@@ -66,7 +66,6 @@ def command(call: ServiceCall[WorkerOptions]) -> int:
 
 def _put(results: Results, done: Worked) -> None:
     """Print the result of an entry; a refused entry is not a failure of the worker."""
-    from acidctl.cli.report.compact_screen import compaction_text
     from acidctl.cli.report.outcomes import show_failure
 
     record: Record = {
@@ -80,7 +79,7 @@ def _put(results: Results, done: Worked) -> None:
     if done.of:
         record |= {name: value for name, value in done.of.facts().items() if name not in record}
     if not done.error:
-        text = done.of and compaction_text(done.of)
+        text = done.of.line() if done.of and done.of.is_changed else ""
         results.put(
             record,
             f"{done.entry}: {text or f'{done.location}: {done.kind}: {done.reason or done.result.words}'}",

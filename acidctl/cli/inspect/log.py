@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
@@ -16,12 +17,11 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.output.console import Records, console, note
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
-from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.table_location import TableLocation
 from acidctl.verbs.selection import Selection
-from acidctl.wording import iso_time
+from acidctl.wording import human_bytes, human_count, iso_time, some_of, write_id_range
 
 _THREADS = 8
 
@@ -77,7 +77,7 @@ def command(
     )
     records = Records(output)
     for location, entry in newest[:wanted]:
-        records.put({"location": location, **log_record(entry)})
+        records.put({"location": location, **_record(entry)})
     if newest and output == "table":
         _print_table(newest[:wanted])
     events.looked_through()
@@ -118,10 +118,53 @@ def _print_table(lines: Sequence[_Line]) -> None:
             *([] if is_single else [(ScreenColumn("location"), lambda line: line[0])]),
             (ScreenColumn("what"), lambda line: line[1].verb),
             (ScreenColumn("result"), lambda line: line[1].result.replace("-", " ")),
-            (ScreenColumn("by", worth=2), lambda line: who(line[1])),
+            (
+                ScreenColumn("by", worth=2),
+                lambda line: _who(line[1]),
+            ),
             (ScreenColumn("run", worth=1, beside=True), lambda line: line[1].run),
         ],
         "details",
         lines,
-        lambda line, cells: Row(cells, what(line[1])),
+        lambda line, cells: Row(cells, _details(line[1])),
     ).print(console())
+
+
+def _record(entry: LogEntry) -> dict[str, Any]:
+    return {
+        "at": iso_time(entry.at),
+        "verb": entry.verb,
+        "result": entry.result,
+        "run": entry.run or None,
+        "user": entry.user or None,
+        "owner": entry.owner or None,
+        "host": entry.host or None,
+        "acidctl": entry.version or None,
+        "snapshotFrom": entry.source or None,
+        "facts": dict(entry.facts),
+    }
+
+
+def _who(entry: LogEntry) -> str:
+    return f"{entry.user}@{entry.host}" if entry.user or entry.host else ""
+
+
+def _details(entry: LogEntry) -> str:
+    """Return the facts in words; unknown facts are left out."""
+    facts = entry.facts
+    low, high = entry.number("minWriteId"), entry.number("maxWriteId")
+    ids = write_id_range(low, high) if low is not None and high is not None else ""
+    outputs = facts.get("outputs")
+    entries, read, size, left = (entry.number(key) for key in ("entries", "inputBytes", "bytes", "left"))
+    amounts = [human_count(entries, "entry", "entries")] if entries is not None else []
+    if size is not None:
+        amounts.append(human_bytes(size) if read is None else f"{human_bytes(read)} -> {human_bytes(size)}")
+    parts = [
+        ids,
+        *(text for key in ("kind", "repair") if isinstance(text := facts.get(key), str)),
+        f"to {some_of(outputs)}" if isinstance(outputs, list) and outputs else "",
+        ", ".join(amounts),
+        f"{left:,} left for later" if left else "",
+        f"night {night}" if isinstance(night := facts.get("night"), str) else "",
+    ]
+    return "; ".join(filter(None, parts))

@@ -66,7 +66,6 @@ def _columns() -> Mapping[str, str]:
     help="Draw bases, deltas and delete deltas over the write ids.",
 )
 @click.option("-a", "--all", "show_all", is_flag=True, help="Show hidden entries in the table too.")
-@shared.verbosity_options
 @shared.reading_options("table", "json", "jsonl", "csv", default="table")
 @shared.runs(pages=True)
 def command(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import changing_command
+from acidctl.cli.options.verb_command import verb_command
 from acidctl.verbs.maintain_options import CleanOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@changing_command(
+@verb_command(
     "clean",
     CleanOptions,
     "acidctl clean --dry-run /warehouse/sales.db",
@@ -24,19 +24,11 @@ if TYPE_CHECKING:
     "acidctl clean --yes --lock-wait 10m --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
     "acidctl clean --yes --no-trash orders",
     extras=(shared.table_type_option, shared.exit_code_option),
-    main=(
-        "dry_run",
-        "yes",
-        "older_than",
-        "leftovers",
-        "no_trash",
-        "trash",
-        "assume_committed",
-        "snapshot",
-        "metastore",
-        "output",
-    ),
-    needs_places=False,
+    main="dry_run yes older_than leftovers no_trash trash assume_committed snapshot metastore output",
+    place=shared.locations_argument(required=False),
+    changes=True,
+    asks=True,
+    records=True,
 )
 def command(call: Call[CleanOptions]) -> int:
     """Remove the obsolete and aborted directories of every location at or below LOCATION.
@@ -51,15 +43,11 @@ def command(call: Call[CleanOptions]) -> int:
     With --apply the plan of a file is carried out: each location is listed again, one in which anything visible came,
     went or changed since is refused, and the others are cleaned.
     """
-    from acidctl.cli.report.clean_screen import CleanScreen  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.clean import clean  # noqa: PLC0415 - as above
+    from acidctl.verbs.clean import clean  # noqa: PLC0415 - --help does without
 
     _refuse_contradictions(call)
-    screen = CleanScreen(
-        call.output, call.run, call.options, call.selection.places, yes=call.yes, undo_line=shared.restore_line
-    )
-    screen.show(clean(call.selection, call.options, screen))
-    return screen.exit_status(call.exit_code)
+    screen = call.screen(is_plan=call.options.dry_run or call.options.plan is not None)
+    return screen.show(clean(call.selection, call.options, screen))
 
 
 def _refuse_contradictions(call: Call[CleanOptions]) -> None:

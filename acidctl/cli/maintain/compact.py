@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import changing_command
+from acidctl.cli.options.verb_command import verb_command
 from acidctl.verbs.compact_options import CompactOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@changing_command(
+@verb_command(
     "compact",
     CompactOptions,
     "acidctl compact --major orders",
@@ -24,19 +24,9 @@ if TYPE_CHECKING:
     "acidctl compact --rebalance --buckets 8 --order-by 'day desc, id' hive:sales.orders",
     "acidctl compact --auto --deadline 4h --max-bytes 500g hdfs://nn/warehouse/sales.db",
     extras=(shared.table_type_option, shared.exit_code_option),
-    main=(
-        "major",
-        "minor",
-        "auto",
-        "dry_run",
-        "engine",
-        "master",
-        "assume_committed",
-        "metastore",
-        "deadline",
-        "output",
-    ),
-    asks=False,
+    main="major minor auto dry_run engine master assume_committed metastore deadline output",
+    changes=True,
+    records=True,
 )
 def command(call: Call[CompactOptions]) -> int:
     """Compact every location at or below LOCATION: one Spark session, one task per bucket.
@@ -59,16 +49,10 @@ def command(call: Call[CompactOptions]) -> int:
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
-    from acidctl.cli.report.compact_screen import CompactScreen  # noqa: PLC0415 - --help does without
     from acidctl.verbs.compact import compact  # noqa: PLC0415 - --help does without
 
     options = call.options
     unused = ["apply_all_deletes"] if options.minor else []
     shared.refuse_unused(f"--{options.mode}", *unused, *([] if options.rebalance else ["buckets", "order_by"]))
-
-    def clean_line(path: str, hive_name: str) -> str:
-        return shared.other_line("clean", path=path, hive_name=hive_name)
-
-    screen = CompactScreen(call.output, call.run, clean_line, is_plan=options.dry_run)
-    screen.show(compact(call.selection, options, screen))
-    return screen.exit_status(call.exit_code)
+    screen = call.screen(is_plan=options.dry_run)
+    return screen.show(compact(call.selection, options, screen))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import changing_command
+from acidctl.cli.options.verb_command import verb_command
 from acidctl.verbs.maintain_options import NightlyOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@changing_command(
+@verb_command(
     "nightly",
     NightlyOptions,
     "acidctl nightly --dry-run --assume-committed=6h /warehouse",
@@ -23,18 +23,10 @@ if TYPE_CHECKING:
     "acidctl nightly --yes --deadline 4h --assume-committed=6h --report nightly.json hdfs://nn/warehouse/sales.db",
     "acidctl nightly --yes --engine local --purge-older-than 14d --tables /etc/acidctl/tables.txt",
     extras=(shared.exit_code_option,),
-    main=(
-        "dry_run",
-        "yes",
-        "window",
-        "max_bytes",
-        "older_than",
-        "purge_older_than",
-        "engine",
-        "assume_committed",
-        "metastore",
-        "report",
-    ),
+    main="dry_run yes window max_bytes older_than purge_older_than engine assume_committed metastore report",
+    changes=True,
+    asks=True,
+    records=True,
 )
 def command(call: Call[NightlyOptions]) -> int:
     """Compact what is due, clean what is obsolete and purge what is old, at or below every LOCATION.
@@ -52,20 +44,10 @@ def command(call: Call[NightlyOptions]) -> int:
     later run.
     """
     from acidctl.cli.config.settings import policies_of  # noqa: PLC0415 - --help does without
-    from acidctl.cli.report.nightly_screen import NightlyScreen  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.nightly import nightly, usual_folder  # noqa: PLC0415 - as above
+    from acidctl.verbs.nightly import nightly, usual_folder  # noqa: PLC0415 - --help does without
 
     options = replace(call.options, state=call.options.state or str(usual_folder()))
     context = click.get_current_context()
     policies = policies_of(context.find_root().meta.get("acidctl.settings") or {})
-    screen = NightlyScreen(
-        call.output,
-        call.run,
-        shared.restore_line,
-        given=call.selection.places,
-        yes=call.yes,
-        is_plan=options.dry_run,
-    )
-    steps = nightly(call.selection, options, screen, policies=policies, on_begin=screen.begins)
-    status = screen.show(steps)
-    return status if options.dry_run else screen.exit_status(call.exit_code)
+    screen = call.screen(is_plan=options.dry_run)
+    return screen.show(nightly(call.selection, options, screen, policies=policies, on_begin=screen.begins))

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import changing_command
+from acidctl.cli.options.verb_command import verb_command
 from acidctl.verbs.maintain_options import RestoreOptions
 
 if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@changing_command(
+@verb_command(
     "restore",
     RestoreOptions,
     "acidctl restore orders",
     "acidctl restore --list /warehouse/sales.db",
     "acidctl restore --dry-run /warehouse/sales.db",
     "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
-    places=shared.named_locations,
-    records=False,
+    source=shared.named_locations,
+    changes=True,
+    asks=True,
 )
 def command(call: Call[RestoreOptions]) -> int:
     """Undo a cleaning or a repair: move back what it took from every location at or below LOCATION.
@@ -32,12 +33,11 @@ def command(call: Call[RestoreOptions]) -> int:
     state of the location with the one before the cleaning; differences are reported. What a repair replaced comes back
     from .acidctl-backup; it is refused if a repaired file was changed since.
     """
-    from acidctl.cli.report.trash_screen import RestoreScreen  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.restore import restore  # noqa: PLC0415 - as above
+    from acidctl.verbs.restore import restore  # noqa: PLC0415 - --help does without
 
     if call.options.list:
         shared.refuse_unused(
             "--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock"
         )
-    screen = RestoreScreen(call.output, call.run, call.options, yes=call.yes)
+    screen = call.screen(is_plan=call.options.list or call.options.dry_run, nothing="nothing to restore")
     return screen.show(restore(call.selection, call.options, screen))

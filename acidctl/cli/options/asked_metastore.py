@@ -11,8 +11,8 @@ import click
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.options.local_completion import complete_columns_of
 from acidctl.cli.options.metastore import metastore_of, metastore_options
-from acidctl.cli.options.param_types import COUNT
-from acidctl.cli.options.shared import comma_separated, output_option, passed_as, refuse_unused, together
+from acidctl.cli.options.param_types import COUNT, comma_separated
+from acidctl.cli.options.shared import output_option, passed_as, refuse_unused, together
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import ListChoice, View
@@ -28,11 +28,10 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]], orders:
         orders: further words that --sort takes.
     """
 
-    def choice(columns: str | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
+    def choice(columns: tuple[str, ...] | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
         from acidctl.cli.output.list_choice import ListChoice  # noqa: PLC0415 - --help does without
 
-        names = comma_separated(columns)
-        return ListChoice(None if names is None else tuple(names), sort, where, not no_headers)
+        return ListChoice(columns, sort, where, not no_headers)
 
     complete = complete_columns_of(columns)
     words = f": {orders}, or a column" if orders else " a column"
@@ -49,6 +48,7 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]], orders:
         click.option(
             "--columns",
             metavar="NAMES",
+            callback=comma_separated,
             shell_complete=complete,
             help="Only these columns, by their names in CSV, in this order.",
         ),

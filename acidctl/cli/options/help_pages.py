@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 HELP = "help"
 
 GROUPS = {
     "Which rows count": ("snapshot", "assume_committed", "at"),
-    "Metastore and storage": ("metastore", "assignments", "exclude", "read_lock", "take_over", "wait"),
+    "Metastore and storage": ("metastore", "exclude", "read_lock", "take_over", "wait"),
     "Where the work is done": ("engine", "master", "conf", "jobs"),
     "When, and how much": ("window", "deadline", "max_bytes", "min_deltas"),
     "Locks": ("lock", "lock_wait", "break_lock"),
     "Form of the result": ("properties", "verify"),
     "Places and output": (
-        "tables_file", "recursive", "output", "verbose", "quiet", "report", "metrics_file", "exit_code", HELP,
+        "tables_file", "recursive", "output", "report", "metrics_file", "exit_code", HELP,
     ),
 }  # fmt: skip
 """Options that many commands share, by the names of their parameters; others are a command's own."""
@@ -36,17 +38,27 @@ class PagedCommand(click.Command):
     """A command whose ``-h`` is shorter than its ``--help``.
 
     Args:
-        main: the parameters of the options that the short help shows; by default the command's own.
+        main: the parameters of the options that the short help shows, with blanks between them; by default the
+            command's own.
     """
 
-    def __init__(self, *args: Any, main: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(self, *args: Any, main: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._main = tuple(main)
+        self._main = main.split()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = args[: args.index("--")] if "--" in args else args
         ctx.meta[_SHORT] = "-h" in words and "--help" not in words
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Offer the options of the program, too: they may stand behind the command."""
+        offered = super().shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            return offered
+        root, known = ctx.find_root(), {item.value for item in offered}
+        program = click.Command.shell_complete(root.command, root, incomplete)
+        return [*offered, *(item for item in program if item.value not in known)]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if not ctx.meta.get(_SHORT):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.base.errors import RefusedError
-from acidctl.cli.options.set_option import assigned, set_option, source_of_settings
+from acidctl.cli.options.set_option import assigned
 from acidctl.cli.output.redact import remember
 from acidctl.location.arguments import NONE, open_metastore
 
@@ -26,7 +26,6 @@ metastore_options = (
         help="Ask this metastore for names, transactions and write ids, thrift://host:9083; `none` turns it off. "
         "Default: the configuration, then hive-site.xml in HIVE_CONF_DIR.",
     ),
-    set_option("metastore"),
 )
 """The options of every command that may use a metastore."""
 
@@ -53,7 +52,7 @@ def settings_with_origins(metastore: str | None) -> dict[str, tuple[str, str]]:
     context = click.get_current_context()
     settings = context.find_root().meta.get("acidctl.settings")
     configured: Mapping[str, tuple[str, str]] = settings.below("metastore") if settings else {}
-    given = {name: (value, source_of_settings()) for name, value in assigned("metastore").items()}
+    given = {name: (value, "--set") for name, value in assigned("metastore").items()}
     if metastore and metastore != CONFIGURED:
         given["uris"] = metastore, _origin(context)
     return {**configured, **given}

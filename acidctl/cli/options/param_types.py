@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,46 +17,35 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class SizeType(click.ParamType[int]):
-    """A number of bytes: ``512m``, ``2GiB``, ``1000``; units are powers of 1024, as in Hadoop."""
+class ParsedType(click.ParamType[Any]):
+    """A value that is parsed from text; a default, which is no text, is taken as it is.
 
-    name = "size"
+    Args:
+        parse: returns None for a text that it does not understand, or raises UsageProblem.
+        hint: what to write.
+    """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgtp]?)(?:i?b)?", str(value).strip().lower())
-        if not found or float(found[1]) <= 0:
-            self.fail(f"{value!r} is not a size: write it as 512m or 2g", param, ctx)
-        return int(float(found[1]) * 1024 ** " kmgtp".index(found[2] or " "))
+    def __init__(self, name: str, parse: Callable[[str], Any], hint: str = "") -> None:
+        self.name, self._parse, self._hint = name, parse, hint
 
-
-class DurationType(click.ParamType[float]):
-    """A duration in seconds: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``, ``0``."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, int | float):
-            return float(value)
-        seconds = duration_seconds(str(value))
-        if seconds is None:
-            self.fail(f"{value!r} is not a duration: write it as 90s, 30m, 2h or 1d", param, ctx)
-        return seconds
-
-
-class WindowType(click.ParamType[DailyWindow]):
-    """A daily window, ``01:00-05:00``."""
-
-    name = "from-to"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DailyWindow:
-        if isinstance(value, DailyWindow):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
             return value
         try:
-            return DailyWindow.parse(str(value))
+            parsed = self._parse(value)
         except UsageProblem as problem:
             self.fail(f"{problem.what}: {problem.hint}", param, ctx)
+        if parsed is None:
+            self.fail(f"{value!r} is not a {self._hint}", param, ctx)
+        return parsed
+
+
+def size_in_bytes(text: str) -> int | None:
+    """Return the bytes of ``512m``, ``2GiB`` or ``1000``, with units of powers of 1024, as in Hadoop; else None."""
+    size = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgtp]?)(?:i?b)?", text.strip().lower())
+    if not size or float(size[1]) <= 0:
+        return None
+    return int(float(size[1]) * 1024 ** " kmgtp".index(size[2] or " "))
 
 
 class NumberType(click.IntRange):
@@ -116,11 +106,19 @@ class LocationType(PathType):
         return hive_names(ctx, incomplete)
 
 
+def comma_separated(_: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...] | None:
+    """Split ``a, b``, as the callback of an option; None stays None."""
+    names = None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+    if names == ():
+        raise click.BadParameter("no column is named", param_hint=param.opts[0])
+    return names
+
+
 COUNT, COUNT_OR_NONE = NumberType("N", 1), NumberType("N", 0)
 WRITE_ID = NumberType("WRITE_ID", 0)
-SIZE = SizeType()
-DURATION = DurationType()
-WINDOW = WindowType()
+SIZE = ParsedType("size", size_in_bytes, "size: write it as 512m or 2g")
+DURATION = ParsedType("time", duration_seconds, "duration: write it as 90s, 30m, 2h or 1d")
+WINDOW = ParsedType("from-to", DailyWindow.parse)
 DIRECTORY = PathType("dir")
 LOCATION = LocationType("dir")
 FILE = PathType("file")

@@ -6,7 +6,7 @@ import functools
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -26,30 +26,27 @@ from acidctl.cli.options.metastore import (
     refuse_untyped_none,
     warehouse_of,
 )
-from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, NEW_FILE
-from acidctl.cli.options.set_option import assigned, refuse_assigned, set_option, words_of
+from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE
+from acidctl.cli.options.set_option import assigned, refuse_assigned, words_of
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.streams import paged
-from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
-    from acidctl.acid.listing import TableType
     from acidctl.location.snapshot_resolver import SnapshotResolver
 
 F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
 EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
 """Output forms of commands that print rows; the export forms include ORC."""
 
+_DEFAULT = ParameterSource.DEFAULT
 _MOST_BYTES = 64 << 20
 """The longest text of lists that is read."""
-
-WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of its name tells the form."
-
 
 typed_option = functools.partial(click.option, allow_from_autoenv=False)
 """An option that only the command line may set, not a file or the environment: it waives a safeguard, holds only for
@@ -61,7 +58,7 @@ def command(
     *lines: str,
     group: click.Group | None = None,
     short_help: str | None = None,
-    main: Sequence[str] = (),
+    main: str = "",
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a command with examples.
 
@@ -156,11 +153,6 @@ def refuse_unused(beside: str, *names: str) -> None:
         raise click.UsageError(f"{beside} leaves nothing to do for {' and '.join(typed)}: leave it out.")
 
 
-def is_default(name: str) -> bool:
-    """Return whether a parameter of the command has its default value."""
-    return click.get_current_context().get_parameter_source(name) in (None, ParameterSource.DEFAULT)
-
-
 def output_option(*kinds: str, default: str) -> Callable[[F], F]:
     """Return ``-o/--output`` with these forms."""
     return click.option(
@@ -236,7 +228,7 @@ named_locations = passed_as("locations", _by_path, *metastore_options, exclude_o
 """For commands without a snapshot: names of tables among `locations` are replaced by their paths."""
 
 
-def _snapshot_options(*more: str) -> Callable[[F], F]:
+def snapshot_of(*more: str) -> Callable[[F], F]:
     """Return the options of a snapshot.
 
     Args:
@@ -265,62 +257,49 @@ def _snapshot_options(*more: str) -> Callable[[F], F]:
     )
 
 
-snapshot_options = _snapshot_options("exclude")
+snapshot_options = snapshot_of("exclude")
 """Hive's lists of write ids and transactions, or their sources: passed on as the keyword `resolver`."""
-
-_OF_SNAPSHOT = frozenset(inspect.signature(_resolver).parameters)
-_OF_METASTORE = ("metastore",)
 
 
 def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = False) -> str:
     """Return the line of another command for one location, with the settings and storage options of this command.
 
-    It has only snapshot options that the user typed: a default could overlook an open transaction.
+    It has only snapshot options that the user gave: a default could overlook an open transaction. --exclude and
+    --read-lock apply to this command only.
 
     Args:
         words: the command and its options.
         hive_name: the name of the location in a metastore; empty without one.
         of_snapshot: repeat all snapshot options, for a command that needs them.
     """
-    options = _snapshot_words(_OF_SNAPSHOT if of_snapshot else _OF_METASTORE if hive_name else ())
-    settings = words_of(*(("metastore",) if of_snapshot or hive_name else ()), "storage")
-    return shlex.join(["acidctl", *_config_words(), *words, *options, *settings, hive_name or path])
+    context, needs_metastore = click.get_current_context(), of_snapshot or bool(hive_name)
+    program = _given(context.find_root(), "profile", "config_file")
+    options = _given(context, *(("snapshot", "assume_committed") if of_snapshot else ()))
+    options += _given(context, "metastore") if needs_metastore else []
+    settings = words_of(*(("metastore",) if needs_metastore else ()), "storage")
+    return shlex.join(["acidctl", *program, *words, *options, *settings, hive_name or path])
 
 
-def restore_line(run_id: str, places: Sequence[str]) -> str:
-    """Return the line that undoes a cleaning, with the settings and storage options of this command."""
-    *others, last = places
-    hive_name = last if any(map(is_hive_name, places)) else ""
-    return other_line("restore", "--run", run_id, *others, path=last, hive_name=hive_name)
-
-
-def _snapshot_words(names: Collection[str]) -> list[str]:
-    """Return the snapshot options that the user typed, as words for another line.
-
-    --exclude and --read-lock apply to this command only.
-    """
-    context = click.get_current_context()
+def _given(context: click.Context, *names: str) -> list[str]:
+    """Return those of some options that have another value than the default, as words for another line."""
     words = []
     for param in context.command.params:
-        name = param.name or ""
-        value = context.params.get(name)
-        given = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
-        if name not in names or not given or value is None:
-            continue
-        if name not in ("exclude", "read_lock"):
-            shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if name == "assume_committed" else value
+        value = context.params.get(param.name or "")
+        if param.name in names and value is not None and context.get_parameter_source(param.name) != _DEFAULT:
+            shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if isinstance(value, float) else value
             words.append(f"{param.opts[0]}={shown}")
     return words
 
 
-def _config_words() -> list[str]:
-    root = click.get_current_context().find_root()
-    return [
-        f"{param.opts[0]}={root.params[param.name or '']}"
-        for param in root.command.params
-        if param.name in ("profile", "config_file")
-        and root.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
-    ]
+def line_for(words: Sequence[str], places: Sequence[str], hive_name: str = "") -> str:
+    """Return the line of another command for several places, with the settings and storage options of this command.
+
+    Args:
+        hive_name: the name of the only place in a metastore; empty without one.
+    """
+    *others, last = places
+    named = hive_name or (last if any(map(is_hive_name, places)) else "")
+    return other_line(*words, *others, path=last, hive_name=named)
 
 
 def _storage() -> StorageOptions:
@@ -344,9 +323,9 @@ def _is_all_local(arguments: dict[str, Any]) -> bool:
     return bool(paths) and all(local)
 
 
-storage_options = passed_as("storage", _storage, set_option("storage"))
-"""``--set storage.k=v``: passed on as the keyword `storage`, a dictionary."""
-changed_storage_options = passed_as("storage", _changed_storage, set_option("storage"))
+storage_options: Decorator = passed_as("storage", _storage)
+"""The settings of stores: passed on as the keyword `storage`, a dictionary."""
+changed_storage_options: Decorator = passed_as("storage", _changed_storage)
 """Storage options of a command that changes a table: it follows no foreign links."""
 
 
@@ -366,52 +345,23 @@ def places_argument(name: str, metavar: str, *, required: bool = True, only_name
     return passed_as(name, places, argument, tables_option, takes=(name, "tables_file"))
 
 
-def comma_separated(columns: str | None) -> list[str] | None:
-    """Split ``a, b`` into a list; None stays None."""
-    names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    if names is not None and not names:
-        raise click.BadParameter("no column is named", param_hint="--columns")
-    return names
+def one_place(metavar: str) -> Decorator:
+    """Return the argument of a command that takes one location or table."""
+    return click.argument("location", metavar=metavar, type=LOCATION)
 
 
-def _table_type(table_type: str | None) -> TableType | None:
-    from acidctl.acid.listing import TableType  # noqa: PLC0415 - --help does without
-
-    return TableType(table_type) if table_type else None
-
-
+out_option = click.option(
+    "--out",
+    type=NEW_FILE,
+    metavar="PATH",
+    help="Write to a new file, complete or not at all; without -o the end of its name tells the form.",
+)
 limit_option = click.option("--limit", type=COUNT_OR_NONE, help="Stop after N rows.")
-table_type_option = passed_as(
-    "table_type",
-    _table_type,
-    typed_option(
-        "--table-type",
-        type=click.Choice(["full-acid", "insert-only"]),
-        help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
-    ),
+table_type_option = typed_option(
+    "--table-type",
+    type=click.Choice(["full-acid", "insert-only"]),
+    help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
 )
-"""``--table-type``: passed on as the keyword `table_type`, a TableType or None."""
-verbosity_options = together(
-    click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=VERBOSITY.take,
-        help="Show every location and every entry on lines of their own.",
-    ),
-    click.option(
-        "-q",
-        "--quiet",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=VERBOSITY.take,
-        help="Print failures only, without progress. JSON output is unaffected.",
-    ),
-)
-"""``-v`` and ``-q`` of commands for many locations."""
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 
@@ -429,7 +379,8 @@ def reading_options(*forms: str, default: str, more: tuple[str, ...] = ("exclude
     Args:
         more: ``exclude`` for a command that takes many tables, ``read_lock`` for a command that reads rows.
     """
-    return together(_snapshot_options(*more), storage_options, output_option(*forms, default=default))
+    storage: Any = storage_options
+    return together(snapshot_of(*more), storage, output_option(*forms, default=default))
 
 
 def report_options(function: F) -> F:
@@ -460,15 +411,3 @@ def report_options(function: F) -> F:
         return status
 
     return wrapper  # type: ignore[return-value]
-
-
-def unrecorded(function: F) -> F:
-    """Pass on the keyword `run` without any options: a RunReport that is not written."""
-
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        from acidctl.cli.report.run_report import RunReport  # noqa: PLC0415 - --help does without
-
-        return function(*args, run=RunReport(""), **kwargs)
-
-    return cast("F", wrapper)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_columns, complete_partitions, complete_rules, complete_runs
 from acidctl.cli.options.param_types import (
@@ -21,6 +20,7 @@ from acidctl.cli.options.param_types import (
     SIZE,
     WINDOW,
     NumberType,
+    comma_separated,
 )
 from acidctl.cli.options.set_option import key_and_value
 from acidctl.verbs.options import REQUIRED, Kind, Option, declared, made
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dataclasses import Field
 
     from acidctl.cli.report.run_report import RunReport
+    from acidctl.cli.report.verb_screen import Screen
     from acidctl.verbs.selection import Selection
 
 OptionsT = TypeVar("OptionsT")
@@ -57,72 +58,107 @@ class Call(Generic[OptionsT]):
 
     Attributes:
         selection: the locations that it names.
-        run: takes the result of each location, for ``--report``.
+        output: the form that ``-o`` gives.
+        run: takes the result of each location, for ``--report``; None without that option.
         yes: do not ask.
         exit_code: use an exit status of its own if there was nothing to do.
     """
 
     selection: Selection
     options: OptionsT
-    run: RunReport
     output: str
-    yes: bool
-    exit_code: bool
+    run: RunReport | None = None
+    yes: bool = False
+    exit_code: bool = False
+
+    def screen(self, *, is_plan: bool, nothing: str = "") -> Screen:
+        """Return what shows the outcomes of the verb.
+
+        Args:
+            is_plan: the options only plan.
+            nothing: the note if there was nothing at all.
+        """
+        from acidctl.cli.report.run_report import RunReport  # noqa: PLC0415 - --help does without
+        from acidctl.cli.report.verb_screen import Screen  # noqa: PLC0415 - --help does without
+
+        return Screen(
+            self.output,
+            self.run or RunReport(""),
+            shared.line_for,
+            yes=self.yes,
+            is_plan=is_plan,
+            exit_code=self.exit_code,
+            given=self.selection.places,
+            nothing=nothing,
+        )
 
 
-def changing_command(
+def verb_command(
     name: str,
-    options: type[OptionsT],
+    options: type[OptionsT] | None,
     *examples: str,
-    places: Decorator = shared.snapshot_options,
+    place: Decorator | None = None,
+    source: Decorator | None = shared.snapshot_options,
     extras: Sequence[Decorator] = (),
-    main: Sequence[str] = (),
-    needs_places: bool = True,
-    asks: bool = True,
-    records: bool = True,
-) -> Callable[[Callable[[Call[OptionsT]], int]], click.Command]:
-    """Make a command that changes locations: it names places, may ask, and writes reports.
+    forms: Sequence[str] = ("table", "json", "jsonl", "csv"),
+    main: str = "",
+    changes: bool = False,
+    asks: bool = False,
+    records: bool = False,
+    pages: bool = True,
+    isolates: bool | str = False,
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make the command of a verb, whose body gets a :class:`Call`, and further options by their names.
 
     Args:
-        options: the options of the verb.
-        places: the options for the snapshot, or for names in a metastore.
+        options: the options of the verb; None for a verb without any.
+        place: the argument that names what is read or changed; by default locations.
+        source: the options of the snapshot, or of names in a metastore; None without.
         extras: further options.
+        forms: of the output, the default first.
         main: the parameters whose options ``-h`` shows.
-        needs_places: refuse a line without locations.
+        changes: the command changes locations: it follows no foreign links, has no pager, and isolates its readers.
         asks: add ``--yes``.
         records: add ``--report`` and ``--metrics-file``, for what a scheduler runs.
+        pages, isolates: see :func:`acidctl.cli.options.shared.runs`.
     """
+    names = {field.name for _, field, _ in declared(options)} if options else set()
 
-    def decorate(body: Callable[[Call[OptionsT]], int]) -> click.Command:
+    def decorate(body: Callable[..., Any]) -> click.Command:
         @functools.wraps(body)
         def call(
             *,
-            locations: tuple[str, ...],
             storage: dict[str, str],
-            run: RunReport,
             output: str,
+            location: str | None = None,
+            locations: tuple[str, ...] = (),
+            run: RunReport | None = None,
             yes: bool = False,
             resolver: Any = None,
-            table_type: Any = None,
+            table_type: str | None = None,
             exit_code: bool = False,
             **values: Any,
-        ) -> int:
+        ) -> Any:
+            from acidctl.acid.listing import TableType  # noqa: PLC0415 - --help does without
             from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
             from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
-            selection = Selection(locations, storage, resolver or SnapshotResolver(), table_type)
-            with NOTES.isolated():  # a file that crashes its native reader is a damaged file
-                return body(Call(selection, made(options, values), run, output, yes, exit_code))
+            places = locations if location is None else (location,)
+            kind = TableType(table_type) if table_type else None
+            selection = Selection(places, storage, resolver or SnapshotResolver(), kind)
+            chosen: Any = made(options, values) if options else None
+            rest = {name: value for name, value in values.items() if name not in names}
+            return body(Call(selection, chosen, output, run, yes, exit_code), **rest)
 
         built: Any = shared.together(
-            shared.report_options if records else shared.unrecorded,
-            shared.locations_argument(required=needs_places),
-            *options_of(options, asks=asks),
+            *([shared.report_options] if records else []),
+            place or shared.locations_argument(),
+            *(options_of(options, asks=asks) if options else []),
             *extras,
-            places,
-            shared.changed_storage_options,
-            shared.verbosity_options,
-            shared.output_option("table", "json", "jsonl", default="table"),
+            *([source] if source else []),
+            shared.changed_storage_options if changes else shared.storage_options,
+            shared.output_option(*forms, default=forms[0]),
+            shared.runs(pages=pages and not changes, isolates=changes or isolates),
         )(call)
         return shared.command(name, *examples, main=main)(built)
 
@@ -152,7 +188,7 @@ def _option(field: Field[Any], face: Option) -> Decorator:
     elif face.kind is Kind.LIST:
         more |= {"multiple": True}
     elif face.kind is Kind.NAMES:
-        more |= {"callback": _names}
+        more |= {"callback": comma_separated}
     if face.metavar and face.kind is not Kind.NUMBER:
         more["metavar"] = face.metavar
     if face.completes:
@@ -165,13 +201,6 @@ def _option(field: Field[Any], face: Option) -> Decorator:
     # Without a default of its own, an option shows the one that a file sets.
     shows = face.shown is not None or (field.default is None and face.kind is not Kind.FLAG)
     return make(*face.flags, field.name, show_default=shows, help=face.help, **more)
-
-
-def _names(_: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...] | None:
-    names = None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
-    if names == ():
-        raise click.BadParameter("no column is named", param_hint=param.opts[0])
-    return names
 
 
 def _pairs(_: click.Context, param: click.Parameter, items: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from acidctl.base.printable import printable, printable_json
-from acidctl.cli.output.last_line import USUAL_COLUMNS, is_dumb, own_stream, terminal_columns
+from acidctl.cli.output.last_line import USUAL_COLUMNS, own_stream, terminal_columns
 from acidctl.cli.output.logs import json_log
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
@@ -102,13 +102,13 @@ def say(label: str, text: str, **style: Any) -> None:
     if log := json_log():
         log.record(_LEVELS.get(label, "info"), text)
         return
-    shown, lines = label, [text]
+    lines = [text]
     with suppress(OSError):
         if sys.stderr.isatty():
             indent = " " * (len(label) + 1)
             width = max(20, terminal_columns() - len(indent))
             lines = [indent * bool(place) + line for place, line in enumerate(broken(text, width))]
-            shown = click.style(label, **style) if has_styles() else label
+        shown = click.style(label, **style) if VERBOSITY.has_colors(is_terminal=sys.stderr.isatty()) else label
         behind = own_stream(sys.stderr)
         with on_terminal(behind, "\n"):
             behind.write(f"{shown} " + "\n".join(lines) + "\n")
@@ -126,11 +126,6 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def end_question() -> None:
-    """End the line of a question that got no answer."""
-    click.echo(err=True)
-
-
 def put_line(text: str = "") -> None:
     """Print one line on standard output, made printable here, unless `-q` was given."""
     if not VERBOSITY.is_quiet:
@@ -144,13 +139,9 @@ def put_text(text: str, indent: int = 4, *, most: int | None = None) -> None:
         indent: the indentation of all lines but the first.
         most: the most columns, even in a pipe: for text that people read at length.
     """
-    for line in broken(printable(hidden_in(text)), min(out_columns(), most or _UNBOUNDED), indent):
+    width = columns_told() or (terminal_columns() if sys.stdout.isatty() else _UNBOUNDED)
+    for line in broken(printable(hidden_in(text)), min(width, most or _UNBOUNDED), indent):
         put_line(line)
-
-
-def out_columns() -> int:
-    """Return how wide lines on standard output may be."""
-    return columns_told() or (terminal_columns() if sys.stdout.isatty() else _UNBOUNDED)
 
 
 def out_stream() -> BinaryIO:
@@ -253,13 +244,8 @@ def columns_told() -> int | None:
     return max(_NARROWEST, columns) if columns else None
 
 
-def has_styles() -> bool:
-    """Return whether a terminal may be sent colours: not with NO_COLOR, and not to a dumb one."""
-    return not os.environ.get("NO_COLOR") and not is_dumb()
-
-
 def console() -> Console:
-    """Return a rich console on standard output, with styles only if :func:`has_styles`.
+    """Return a rich console on standard output, with colours only if the user, or else the terminal, wants them.
 
     A pipe gets plain lines of any length, or of the width that COLUMNS gives.
     """
@@ -278,14 +264,16 @@ def console() -> Console:
                 yield Segment(text if control else "\n".join(map(printable, text.split("\n"))), style, control)
 
     terminal = sys.stdout.isatty()
-    plain = not (terminal and has_styles())
+    has_colors = VERBOSITY.has_colors(is_terminal=terminal)
     return PassingOn(
         file=own_stream(sys.stdout),
         highlight=False,
         markup=False,
         emoji=False,
         soft_wrap=not terminal,
-        color_system=None if plain else "auto",
+        force_terminal=has_colors or None,
+        no_color=not has_colors,
+        color_system=None if not has_colors else "standard" if VERBOSITY.color == "always" else "auto",
         width=columns_told() or (None if terminal else _UNBOUNDED),
         quiet=VERBOSITY.is_quiet,
     )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.verbosity import VERBOSITY, is_dumb
 
 _EVERY = 0.2
 """Seconds between two updates of the line."""
@@ -122,11 +122,6 @@ class LastLine:
 
 
 LAST_LINE = LastLine()
-
-
-def is_dumb() -> bool:
-    """Return whether the terminal understands no control sequences."""
-    return os.environ.get("TERM", "").lower() in ("", "dumb", "unknown")
 
 
 def terminal_columns() -> int:

@@ -23,20 +23,27 @@ BYTES = "bytes"
 
 @dataclass(frozen=True, slots=True)
 class ListChoice:
-    """The values of `--columns`, `--sort`, `--where` and `--no-headers`.
+    """The values of `--columns`, `--sort`, `--where` and `--no-headers`; :meth:`checked` resolves their names.
 
     Attributes:
         columns: names as in JSON; None for the usual columns.
         sort: the name of a column, optionally with ``:asc`` or ``:desc``; None for the usual order.
         where: a condition in SQL; None for all lines.
+        known: the columns of the list, kinds by name.
+        key, way: the column to sort by, and asc, desc or nothing.
+        condition: `where`, parsed.
     """
 
-    columns: tuple[str, ...] | None = None
+    columns: Sequence[str] | None = None
     sort: str | None = None
     where: str | None = None
     has_headings: bool = True
+    known: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+    way: str = ""
+    condition: Predicate | None = None
 
-    def checked(self, known: Mapping[str, str], orders: Iterable[str] = ()) -> CheckedChoice:
+    def checked(self, known: Mapping[str, str], orders: Iterable[str] = ()) -> ListChoice:
         """Return the choice for a list with these columns.
 
         Args:
@@ -50,31 +57,17 @@ class ListChoice:
         columns = None if self.columns is None else [_named(name, known, "column") for name in self.columns]
         key, _, way = (self.sort or "").partition(":")
         if way not in ("", "asc", "desc"):
-            raise UsageProblem(f"cannot sort by {self.sort}", f"{way!r} is no direction", "write asc or desc")
+            raise UsageProblem(f"cannot sort by {self.sort}", f"{way!r} is not a direction", "write asc or desc")
         if key and key not in orders:
             key = _named(key, known, "column to sort by", orders)
-        return CheckedChoice(dict(known), columns, key, way, self._condition(known), self.has_headings)
+        condition = None
+        if self.where is not None:
+            from acidctl.orc.types import OrcType  # noqa: PLC0415 - with Arrow and sqlglot: only for a condition
+            from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415
 
-    def _condition(self, known: Mapping[str, str]) -> Predicate | None:
-        if self.where is None:
-            return None
-        from acidctl.orc.types import OrcType  # noqa: PLC0415 - with Arrow and sqlglot: only for a condition
-        from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415
-
-        kinds = [OrcType("bigint" if kind == BYTES else kind) for kind in known.values()]
-        return parse_condition(self.where, OrcType("struct", children=tuple(kinds), names=tuple(known)))
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedChoice:
-    """A :class:`ListChoice` whose names were checked against a list."""
-
-    known: Mapping[str, str]
-    columns: Sequence[str] | None
-    key: str
-    way: str
-    condition: Predicate | None
-    has_headings: bool
+            kinds = tuple(OrcType("bigint" if kind == BYTES else kind) for kind in known.values())
+            condition = parse_condition(self.where, OrcType("struct", children=kinds, names=tuple(known)))
+        return replace(self, columns=columns, known=dict(known), key=key, way=way, condition=condition)
 
     def meeting(self, records: Sequence[Record]) -> list[Record]:
         """Return the records for which the condition is true."""
@@ -119,6 +112,10 @@ class CheckedChoice:
         if self.known[name] == BYTES:
             return human_bytes(value)
         return f"{value:,}" if self.known[name] == "bigint" else _text(value) or ""
+
+
+CheckedChoice = ListChoice
+"""A choice whose names were checked against a list."""
 
 
 def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str] = ()) -> str:

@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from acidctl.base.guardian import NOTES
-from acidctl.cli.output.last_line import LAST_LINE, is_dumb
+from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.verbosity import is_dumb
 
 if TYPE_CHECKING:
     import subprocess

@@ -1,37 +1,41 @@
-"""How much is printed: everything, a summary, or failures only."""
+"""How much is printed, and whether in colour, by the program's options `-v`, `-q` and `--color`."""
 
 from __future__ import annotations
 
+import os
+
 import click
-from click.core import ParameterSource
 
 
 class Verbosity:
-    """The effect of `-v` and `-q` on this run.
+    """What these options say for this run.
 
     Attributes:
         is_verbose: every location and every entry has lines of its own.
         is_quiet: results for people and remarks are not printed; results for programs and errors are.
+        color: auto, always or never.
     """
 
     def __init__(self) -> None:
-        self.is_verbose = self.is_quiet = self._is_typed = False
+        self.is_verbose = self.is_quiet = False
+        self.color = "auto"
 
-    def take(self, context: click.Context, param: click.Parameter, is_given: bool) -> None:
-        """Take a value as the callback of both options; the command line overrides settings."""
-        if not is_given or context.resilient_parsing:
-            return
-        is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
-        if self._is_typed and is_typed:
-            raise click.UsageError("-v says more and -q says less: leave one of them out.", context)
-        if self._is_typed:
-            return
-        self._is_typed = is_typed
-        self.is_verbose, self.is_quiet = param.name == "verbose", param.name == "quiet"
+    def set(self, *, is_verbose: bool = False, is_quiet: bool = False, color: str = "auto") -> None:
+        """Take the options; without any, reset them at the beginning of a run."""
+        if is_verbose and is_quiet:
+            raise click.UsageError("-v says more and -q says less: leave one of them out.")
+        self.is_verbose, self.is_quiet, self.color = is_verbose, is_quiet, color
 
-    def forget(self) -> None:
-        """Reset the state at the beginning of a run."""
-        self.is_verbose = self.is_quiet = self._is_typed = False
+    def has_colors(self, *, is_terminal: bool) -> bool:
+        """Return whether a stream gets colours: by default terminals that understand them, unless NO_COLOR is set."""
+        if self.color != "auto":
+            return self.color == "always"
+        return is_terminal and not os.environ.get("NO_COLOR") and not is_dumb()
+
+
+def is_dumb() -> bool:
+    """Return whether the terminal understands no control sequences."""
+    return os.environ.get("TERM", "").lower() in ("", "dumb", "unknown")
 
 
 VERBOSITY = Verbosity()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from acidctl.cli.output.console import console, put_text
@@ -17,6 +17,8 @@ MOST_TABLES = 40
 """Lines of a folded list, so that it fits one screen with its formats."""
 
 _NAMED_CODES = 3
+_SIZES = {"bytes": "{}", "read": "{} to read", "written": "{} written"}
+"""Amounts that are sizes, as a sentence has them."""
 
 
 def folder_of_table(location: str) -> str:
@@ -32,12 +34,12 @@ class TableTotal:
     """The locations of one table together.
 
     Attributes:
-        first: the location that was added first.
+        name: of its directory; of a table without partitions its only location.
     """
 
-    first: str
+    name: str
     locations: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
+    amounts: Counter[str] = field(default_factory=Counter)
 
 
 class Totals:
@@ -47,16 +49,18 @@ class Totals:
         self.tables: dict[str, TableTotal] = {}
         self.codes: Counter[str] = Counter()
 
-    def add(self, location: str, counts: Mapping[str, int], code: str = "") -> None:
+    def add(self, location: str, amounts: Mapping[str, int], code: str = "") -> None:
         """Add a location to the totals of its table.
 
         Args:
-            counts: amounts by name, ``{"entries": 4}``; ``bytes``, ``read`` and ``written`` are sizes.
+            amounts: numbers by name, ``{"entries": 4}``; ``bytes``, ``read`` and ``written`` are sizes.
             code: the code of the reason why nothing happens there, if nothing does.
         """
-        table = self.tables.setdefault(folder_of_table(location), TableTotal(location))
+        folder = folder_of_table(location)
+        table = self.tables.setdefault(folder, TableTotal(location))
+        table.name = folder if table.locations else location
         table.locations += 1
-        _add(table.counts, counts)
+        table.amounts.update(amounts)
         self.codes[code] += 1
 
 
@@ -66,27 +70,26 @@ def put_folded(what: str, totals: Totals) -> None:
     Args:
         what: the heading, ``to clean``.
     """
-    tables = totals.tables
-    total = _sum(tables.values())
-    put_text(f"{what}: {_places(tables.values())}{_amounts(total)}")
+    tables = list(totals.tables.values())
+    total = _sum(tables)
+    put_text(f"{what}: {_places(tables)}{_amounts(total)}")
     if not total:
         return
-    key = list(total)[-1]
-    order = sorted(tables.items(), key=lambda item: -item[1].counts.get(key, 0))
-    shown, rest = order[:MOST_TABLES], [table for _, table in order[MOST_TABLES:]]
-    is_partitioned = any(table.locations > 1 for _, table in shown)
+    *_, key = total
+    tables.sort(key=lambda table: -table.amounts[key])
+    shown, rest = tables[:MOST_TABLES], tables[MOST_TABLES:]
     partitions = (
         ScreenColumn("partitions", True, 1, is_clear=False),
-        lambda item: f"{item[1].locations:,}" if item[1].locations > 1 else "",
+        lambda table: f"{table.locations:,}" if table.locations > 1 else "",
     )
     fitted(
         [
-            (ScreenColumn("table"), lambda item: item[0] if item[1].locations > 1 else item[1].first),
-            *([partitions] * is_partitioned),
+            (ScreenColumn("table"), lambda table: table.name),
+            *([partitions] * any(table.locations > 1 for table in shown)),
             *(
                 (
                     ScreenColumn("size" if name == "bytes" else name, True, is_clear=False),
-                    lambda item, name=name: _amount(name, item[1].counts.get(name, 0)),
+                    lambda table, name=name: (human_bytes if name in _SIZES else "{:,}".format)(table.amounts[name]),
                 )
                 for name in total
             ),
@@ -115,26 +118,15 @@ def _places(tables: Collection[TableTotal]) -> str:
     return human_count(len(tables), "table") + locations
 
 
-def _sum(tables: Iterable[TableTotal]) -> dict[str, int]:
-    total: dict[str, int] = {}
+def _sum(tables: Collection[TableTotal]) -> Counter[str]:
+    total: Counter[str] = Counter()
     for table in tables:
-        _add(total, table.counts)
+        total.update(table.amounts)
     return total
 
 
-def _add(total: dict[str, int], counts: Mapping[str, int]) -> None:
-    for name, count in counts.items():
-        total[name] = total.get(name, 0) + count
-
-
-def _amount(name: str, count: int) -> str:
-    return human_bytes(count) if name in ("bytes", "read", "written") else f"{count:,}"
-
-
 def _amounts(total: Mapping[str, int]) -> str:
-    texts = {"bytes": "{}", "read": "{} to read", "written": "{} written"}
-    parts = [
-        texts[name].format(human_bytes(count)) if name in texts else f"{count:,} {name}"
+    return "".join(
+        f", {_SIZES[name].format(human_bytes(count)) if name in _SIZES else f'{count:,} {name}'}"
         for name, count in total.items()
-    ]
-    return "".join(f", {part}" for part in parts)
+    )

@@ -97,14 +97,14 @@ def samples_of(run: RunReport) -> Iterator[Sample]:
 
 
 def _of_locations(results: Iterable[LocationResult]) -> Iterator[Sample]:
-    listed = [(standing.directories, standing, result) for result in results if (standing := result.latest)]
+    listed = [(latest["directories"], latest, result) for result in results if (latest := result.latest)]
     listed.sort(key=lambda item: (-item[0]["obsolete"], -item[0]["small"], item[2].location))
-    for directories, standing, result in listed[:MOST_LOCATIONS]:
+    for directories, latest, result in listed[:MOST_LOCATIONS]:
         # Escaped: the collector accepts UTF-8 only, and names may be any bytes.
         location = printable(hidden(result.location))
         for state in ("current", "obsolete", "aborted", "small"):
             yield "acidctl_directories", (location, state), float(directories[state])
-        yield "acidctl_oldest_obsolete_age_seconds", (location,), float(standing.oldest_obsolete or 0)
+        yield "acidctl_oldest_obsolete_age_seconds", (location,), float(latest["oldestObsoleteSeconds"] or 0)
     if len(listed) > MOST_LOCATIONS:
         yield "acidctl_locations_left_out", (), float(len(listed) - MOST_LOCATIONS)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -43,43 +44,41 @@ def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = F
             failed, this error is only printed and the block's own error is raised.
     """
     context = click.get_current_context()
+    files = {kind: Path(path) for kind, path in (("report", report), ("metrics", metrics)) if path}
+    for kind, path in files.items():
+        refuse_target(path, kind)
     run = RunReport(
         " ".join(context.command_path.split(" ")[1:]),
         tuple(context.find_root().obj or ()),
-        is_wanted=bool(report or metrics),
+        is_wanted=bool(files),
+        accepts_fewer=accepts_fewer,
     )
-    targets = [(Path(path), kind) for path, kind in ((report, "report"), (metrics, "metrics")) if path]
-    for path, kind in targets:
-        refuse_target(path, kind)
-    run.accepts_fewer = accepts_fewer
-    for path, kind in targets:
-        for where, count in (_looked_in(path) if kind == "report" else _looked_by(path, run.command)).items():
-            run.earlier[where] = max(count, run.earlier.get(where, 0))
+    run.earlier = _on_record(files, run.command)
     try:
         yield run
         run.end(run.exit_status or 0)
     except BaseException as error:
         run.end(_exit_status_of(error), error)
         try:
-            _write(run, targets)
+            _write(run, files)
         except AcidctlError as problem:
             show_failure("", problem)
         raise
-    _write(run, targets)
+    _write(run, files)
 
 
-def _looked_in(report: Path) -> dict[str, int]:
-    """Return the number of locations that an earlier report has on record, by places."""
-    with suppress(OSError, ValueError, KeyError, TypeError):  # no earlier report, or one without locations
-        record = json.loads(report.read_bytes())["lookedAt"]
-        return {str(record["where"]): int(record["onRecord"])}
-    return {}
+def _on_record(files: Mapping[str, Path], command: str) -> dict[str, int]:
+    """Return the numbers of locations that earlier runs recorded in these files, by places; the largest counts."""
+    found: Counter[str] = Counter()
+    if path := files.get("report"):
+        with suppress(OSError, ValueError, KeyError, TypeError):  # no earlier report, or one without locations
+            record = json.loads(path.read_bytes())["lookedAt"]
+            found |= Counter({str(record["where"]): int(record["onRecord"])})
+    if path := files.get("metrics"):
+        from acidctl.cli.report.metrics import looked_in  # noqa: PLC0415 - with prometheus_client
 
-
-def _looked_by(metrics: Path, command: str) -> dict[str, int]:
-    from acidctl.cli.report.metrics import looked_in  # noqa: PLC0415 - with prometheus_client
-
-    return looked_in(metrics, command)
+        found |= Counter(looked_in(path, command))
+    return dict(found)
 
 
 def _exit_status_of(error: BaseException) -> int:
@@ -92,9 +91,9 @@ def _exit_status_of(error: BaseException) -> int:
     return error.exit_status if isinstance(error, AcidctlError) else AcidctlError.exit_status
 
 
-def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
+def _write(run: RunReport, files: Mapping[str, Path]) -> None:
     errors: list[AcidctlError] = []
-    for path, kind in targets:
+    for kind, path in files.items():
         try:
             if kind == "report":
                 # ASCII, so that names that are not UTF-8 can be written as well.
@@ -179,12 +178,8 @@ def _is_acid(folder: Path) -> bool:
 
 def _is_ours(head: bytes, kind: str) -> bool:
     if kind == "metrics":
-        return _all_ours(head)
+        lines = head.split(b"\n")[: -1 if len(head) == _HEAD else None]
+        names = (line.removeprefix(b"# HELP ").removeprefix(b"# TYPE ") for line in lines if line)
+        return all(name.startswith(b"acidctl_") for name in names)
     is_json = head.lstrip()[:1] == b"{" and b'"schema_version"' in head
     return is_json or (kind == "page" and _PAGE in head[:_HEAD_OF_PAGE])
-
-
-def _all_ours(head: bytes) -> bool:
-    lines = head.split(b"\n")[: -1 if len(head) == _HEAD else None]
-    names = (line.removeprefix(b"# HELP ").removeprefix(b"# TYPE ") for line in lines if line)
-    return all(name.startswith(b"acidctl_") for name in names)

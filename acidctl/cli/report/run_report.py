@@ -22,41 +22,25 @@ from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.location.change.own_files import Owner
 from acidctl.location.coverage import Looked
 from acidctl.location.snapshot import Snapshot, children_of, take_snapshot
-from acidctl.outcome import Outcome
+from acidctl.outcome import Outcome, Result
 from acidctl.wording import iso_time
 
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
 """The exit statuses of a successful run."""
 
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The size and the directories of a location at one time.
-
-    Attributes:
-        files, bytes: totals of everything that is not hidden.
-        directories: counts by state; `small` counts the current deltas and delete deltas below :data:`SMALL_FILE`.
-        oldest_obsolete: seconds since the first obsolete entry was superseded; None if nothing is obsolete.
-    """
-
-    files: int
-    bytes: int
-    directories: dict[str, int]
-    oldest_obsolete: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        oldest = self.oldest_obsolete
-        return {
-            "files": self.files,
-            "bytes": self.bytes,
-            "directories": self.directories,
-            "oldestObsoleteSeconds": None if oldest is None else round(oldest),
-        }
+_WORST_FIRST = (
+    Result.FAILED, Result.STOPPED, Result.POSTPONED, Result.COMPACTED, Result.CLEANED, Result.PURGED, Result.PLANNED,
+    Result.NOTHING_TO_DO, Result.SKIPPED, "not-reached",
+)  # fmt: skip
+"""The result of a location whose parts have several."""
 
 
-def standing_of(snapshot: Snapshot, now: float | None = None) -> Standing:
-    """Return the size and the directories of a listed location.
+def standing_of(snapshot: Snapshot, now: float | None = None) -> dict[str, Any]:
+    """Return the size and the directories of a listed location, in the form of JSON.
+
+    Everything that is not hidden counts. Among `directories`, counts by state, `small` is that of the current deltas
+    and delete deltas below :data:`SMALL_FILE`. `oldestObsoleteSeconds` have passed since the first obsolete entry was
+    superseded; it is None if nothing is obsolete.
 
     Args:
         now: seconds since the epoch.
@@ -72,8 +56,12 @@ def standing_of(snapshot: Snapshot, now: float | None = None) -> Standing:
     for verdict in snapshot.state.in_state(State.OBSOLETE):
         written = [when for name in verdict.reason.by or (verdict.name,) if (when := times.get(name)) is not None]
         since += [min(written)] if written else []
-    files, size = sum(c.amount.files for c in children), sum(c.amount.bytes for c in children)
-    return Standing(files, size, count, max(0.0, now - min(since)) if since else None)
+    return {
+        "files": sum(child.amount.files for child in children),
+        "bytes": sum(child.amount.bytes for child in children),
+        "directories": count,
+        "oldestObsoleteSeconds": round(max(0.0, now - min(since))) if since else None,
+    }
 
 
 @dataclass(slots=True)
@@ -82,27 +70,48 @@ class LocationResult:
 
     Attributes:
         result: compacted, cleaned, nothing-to-do, postponed, failed...; not-reached if the run ended before.
-        bytes: amounts by use: read, written, removed, restored.
+        bytes: amounts by use: read, written, removed, restored, purged.
         facts: further keys of the report.
+        before, after: see :func:`standing_of`.
         again: lists the location once more, without keeping the first listing.
         is_changed: the location was changed, so that `again` is worth its cost.
     """
 
     location: str
     result: str = "not-reached"
-    bytes: dict[str, int] = field(default_factory=dict)
+    bytes: Counter[str] = field(default_factory=Counter)
     facts: dict[str, Any] = field(default_factory=dict)
-    before: Standing | None = None
-    after: Standing | None = None
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     seconds: float | None = None
     again: Callable[[], Snapshot] | None = None
     is_changed: bool = False
 
     @property
-    def latest(self) -> Standing | None:
+    def latest(self) -> dict[str, Any] | None:
         """Return the latest figures; None if they are unknown."""
         return self.after if self.is_changed else self.before
+
+    def look_again(self) -> None:
+        """List the location once more."""
+        try:
+            self.after = standing_of(self.again()) if self.again else None
+        except AcidctlError as error:
+            self.facts["afterUnknown"] = str(error)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            **self.facts,
+            "location": self.location,
+            "result": self.result,
+            "bytes": self.bytes,
+            "seconds": None if self.seconds is None else round(self.seconds, 3),
+            "before": self.before,
+            "after": self.latest,
+            "error": self.error,
+        }
 
 
 @dataclass(slots=True)
@@ -157,31 +166,36 @@ class RunReport:
 
         Args:
             is_changed: list it once more at the end.
-            seconds: the duration of the work.
-            bytes_by_use: read, written, removed, restored.
+            seconds: the duration of the work, which is added to that of earlier results.
+            bytes_by_use: read, written, removed, restored, purged.
         """
-        if not self.is_wanted:
-            return
-        record = self._of(location)
-        record.result = result
-        record.is_changed |= is_changed
-        record.seconds = seconds
-        for name, count in (bytes_by_use or {}).items():
-            record.bytes[name] = record.bytes.get(name, 0) + count
-        record.facts |= facts
+        if self.is_wanted:
+            record = self._of(location)
+            record.result = result
+            record.is_changed |= is_changed
+            record.seconds = record.seconds if seconds is None else seconds + (record.seconds or 0.0)
+            record.bytes.update(bytes_by_use or {})
+            record.facts |= facts
 
     def take(self, outcome: Outcome) -> None:
         """Record the outcome of a location."""
         if outcome.error:
             self.failed(outcome.location, outcome.error)
+        if not self.is_wanted or (outcome.error and not outcome.part):
             return
+        result = outcome.result.value
+        facts = dict(outcome.reported())
+        if outcome.part:
+            earlier = self._of(outcome.location)
+            result = min(earlier.result, result, key=_WORST_FIRST.index)
+            facts = {"parts": {**earlier.facts.get("parts", {}), outcome.part: facts}}
         self.add(
             outcome.location,
-            outcome.result.value,
+            result,
             is_changed=outcome.is_changed,
             seconds=outcome.seconds,
             bytes_by_use=outcome.bytes_by_use(),
-            **outcome.reported(),
+            **{name: fact for name, fact in facts.items() if name != "result"},
         )
 
     def failed(self, location: str, error: AcidctlError) -> None:
@@ -202,11 +216,11 @@ class RunReport:
             self.errors.append(as_error(error))
         if self.is_wanted and status != ExitStatus.INTERRUPTED:
             changed = [result for result in self.results.values() if result.is_changed and result.again]
-            list(parallel.results(_look_again, changed))
+            list(parallel.results(LocationResult.look_again, changed))
 
     def looked_before(self, where: str) -> int | None:
         """Return how many locations the last run on record found at certain places; None without a record."""
-        return self.earlier.get(_without_secrets(where))
+        return self.earlier.get(printable(hidden(where)))
 
     @property
     def record(self) -> Looked | None:
@@ -215,7 +229,7 @@ class RunReport:
             return None
         before = self.looked_before(self.looked.where)
         count = self.looked.on_record(before, self.exit_status or 0, is_accepted=self.accepts_fewer)
-        return Looked(_without_secrets(self.looked.where), count)
+        return Looked(printable(hidden(self.looked.where)), count)
 
     @property
     def is_good(self) -> bool:
@@ -235,36 +249,32 @@ class RunReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of the file, schema_version 1."""
-        ended = "done" if self.is_good else "failed"
-        if self.exit_status == ExitStatus.INTERRUPTED:
-            ended = "interrupted"
-        us = Owner.this()
-        record = {
-            "schema_version": SCHEMA_VERSION,
-            "acidctl": __version__,
-            "command": self.command,
-            "arguments": [hidden(argument) for argument in self.arguments],
-            "host": us.host,
-            "pid": us.pid,
-            "user": us.user,
-            "started": iso_time(self.started),
-            "ended": iso_time(self.ended),
-            "seconds": round(self.seconds, 3),
-            "exitStatus": self.exit_status,
-            "outcome": ended,
-            "lookedAt": self._looked_at(),
-            **self.facts,
-            "errors": self.errors,
-            "totals": {"locations": self.counts(), "bytes": self.bytes(), "failures": self.all_failures},
-            "locations": [_as_json(result) for result in self.results.values()],
-        }
-        made: dict[str, Any] = hidden_in(record)
-        return made
-
-    def _looked_at(self) -> dict[str, Any] | None:
-        if not (self.looked and self.record):
-            return None
-        return {"where": self.record.where, "locations": self.looked.locations, "onRecord": self.record.locations}
+        is_interrupted = self.exit_status == ExitStatus.INTERRUPTED
+        us, record = Owner.this(), self.record
+        report: dict[str, Any] = hidden_in(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "acidctl": __version__,
+                "command": self.command,
+                "arguments": [hidden(argument) for argument in self.arguments],
+                "host": us.host,
+                "pid": us.pid,
+                "user": us.user,
+                "started": iso_time(self.started),
+                "ended": iso_time(self.ended),
+                "seconds": round(self.seconds, 3),
+                "exitStatus": self.exit_status,
+                "outcome": "interrupted" if is_interrupted else "done" if self.is_good else "failed",
+                "lookedAt": self.looked
+                and record
+                and {"where": record.where, "locations": self.looked.locations, "onRecord": record.locations},
+                **self.facts,
+                "errors": self.errors,
+                "totals": {"locations": self.counts(), "bytes": self.bytes(), "failures": self.all_failures},
+                "locations": [result.as_json() for result in self.results.values()],
+            }
+        )
+        return report
 
     @property
     def all_failures(self) -> int:
@@ -275,33 +285,9 @@ class RunReport:
         return self.results.setdefault(location, LocationResult(location))
 
 
-def _without_secrets(where: str) -> str:
-    return printable(hidden(where))
-
-
 def as_error(error: Exception) -> dict[str, Any]:
     """Return the texts, class and code of an error."""
     name = type(error).__name__
     ours = error if isinstance(error, AcidctlError) else AcidctlError(f"{name}: {error}")
     texts = {"what": ours.what, "why": ours.why, "hint": ours.hint}
     return {key: hidden(text) for key, text in texts.items()} | {"class": name, "code": ours.code}
-
-
-def _look_again(result: LocationResult) -> None:
-    try:
-        result.after = standing_of(result.again()) if result.again else None
-    except AcidctlError as error:
-        result.facts["afterUnknown"] = str(error)
-
-
-def _as_json(result: LocationResult) -> dict[str, Any]:
-    return {
-        "location": result.location,
-        "result": result.result,
-        "bytes": result.bytes,
-        "seconds": None if result.seconds is None else round(result.seconds, 3),
-        **result.facts,
-        "before": result.before and result.before.as_json(),
-        "after": result.latest and result.latest.as_json(),
-        "error": result.error,
-    }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.printable import printable
+from acidctl.cli.options import shared
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import console, note, put_json, warn, warn_of
-from acidctl.cli.rows.row_command import Reading, one_place, row_command
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.verbs.reading.blame import BlameOptions, RowLife, blame
 from acidctl.wording import text_of
@@ -22,15 +23,16 @@ _MEANING = {
 }
 
 
-@row_command(
+@verb_command(
     "blame",
     BlameOptions,
     "acidctl blame orders 1:536870912:2",
     """acidctl blame orders '{"writeid":1,"bucketid":536870912,"rowid":2}'""",
-    place=one_place("LOCATION"),
+    place=shared.one_place("LOCATION"),
     forms=("text", "json"),
+    source=shared.snapshot_of("read_lock"),
 )
-def command(call: Reading[BlameOptions]) -> None:
+def command(call: Call[BlameOptions]) -> None:
     """Show where the row ROWID of a LOCATION was inserted, which compactions rewrote it, and what deleted it.
 
     ROWID is writeid:bucketid:rowid, where bucketid is the encoded number of ROW__ID; or ROW__ID as `cat --row-id`

@@ -9,9 +9,9 @@ import click
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.shared import EXPORT_FORMS, refuse_unused
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import note, out_stream, put_json, put_line, warn, warn_of
 from acidctl.cli.output.progress import progress
-from acidctl.cli.rows.row_command import Reading, one_place, out_option, row_command
 from acidctl.verbs.reading.cat import CatOptions, cat
 from acidctl.wording import human_count, text_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from acidctl.rows.read.visibility import Loss
 
 
-@row_command(
+@verb_command(
     "cat",
     CatOptions,
     "acidctl cat orders --limit 10",
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     "acidctl cat orders --at 11 --count",
     "acidctl cat orders --checksum > before.json",
     "acidctl cat --snapshot 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
-    place=one_place("LOCATION|TABLE"),
+    place=shared.one_place("LOCATION|TABLE"),
     forms=EXPORT_FORMS,
+    source=shared.snapshot_of("read_lock"),
     extras=(
         click.option("--count", is_flag=True, help="Print only the number of rows."),
         click.option(
@@ -38,13 +39,13 @@ if TYPE_CHECKING:
             help="Print only a checksum of the rows, which does not depend on their order or files.",
         ),
         shared.limit_option,
-        out_option,
+        shared.out_option,
         click.option("--skip-bad-files", is_flag=True, help="Skip what cannot be read; report it and fail at the end."),
     ),
     isolates="skip_bad_files",
 )
 def command(
-    call: Reading[CatOptions],
+    call: Call[CatOptions],
     *,
     count: bool,
     checksum: bool,

@@ -5,27 +5,29 @@ from __future__ import annotations
 import click
 
 from acidctl.base.errors import UsageProblem
+from acidctl.cli.options import shared
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import note, put_json, warn_of
-from acidctl.cli.rows.row_command import Reading, one_place, out_option, row_command
 from acidctl.verbs.reading.diff import DiffOptions, diff
 from acidctl.wording import text_of
 
 
-@row_command(
+@verb_command(
     "diff",
     DiffOptions,
     "acidctl diff orders --from 11 --to 12",
     "acidctl diff orders --from 11 --key id --columns id,status",
     "acidctl diff orders --from 11 --to 12 --count",
-    place=one_place("LOCATION|TABLE"),
+    place=shared.one_place("LOCATION|TABLE"),
     forms=ROW_FORMS,
+    source=shared.snapshot_of("read_lock"),
     extras=(
         click.option("--count", is_flag=True, help="Print only the numbers of removed and added rows."),
-        out_option,
+        shared.out_option,
     ),
 )
-def command(call: Reading[DiffOptions], *, count: bool, out: str | None) -> None:
+def command(call: Call[DiffOptions], *, count: bool, out: str | None) -> None:
     """Print the rows of a LOCATION or a TABLE that disappeared (-) and appeared (+) between two write ids, as
     `acidctl cat --at` would print them at either.
 

@@ -9,12 +9,12 @@ import click
 from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import FILE
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.cli.rows.row_command import Reading, row_command
 from acidctl.verbs.reading.dump import DumpOptions, dump
 
 
-@row_command(
+@verb_command(
     "dump",
     DumpOptions,
     "acidctl dump delta_0000001_0000001_0000/bucket_00000",
@@ -22,10 +22,10 @@ from acidctl.verbs.reading.dump import DumpOptions, dump
     "acidctl dump --columns rowId,row.id -o csv base_0000003",
     place=click.argument("locations", nargs=-1, required=True, metavar="FILE|DIR...", type=FILE),
     forms=shared.ROW_FORMS,
-    more=None,
+    source=None,
     extras=(shared.limit_option,),
 )
-def command(call: Reading[DumpOptions], *, limit: int | None) -> int:
+def command(call: Call[DumpOptions], *, limit: int | None) -> int:
     """Print every event of the files at FILE or below DIR, deleted and aborted ones included.
 
     The lines are those of `hive --orcfiledump -d`. Files without synthetic columns (originals, LOAD DATA) get those

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 
-import click
-
 from acidctl.base.errors import ExitStatus, NotFoundError
 from acidctl.cli.options import shared
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import put_json
 from acidctl.cli.output.progress import progress
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.cli.rows.row_command import Reading, row_command
 from acidctl.verbs.reading.erasure import ErasureOptions, erasure
 from acidctl.wording import human_count
 
 
-@row_command(
+@verb_command(
     "erasure",
     ErasureOptions,
     "acidctl erasure --where 'customer_id = 4711' /warehouse/sales.db/orders",
@@ -24,11 +23,10 @@ from acidctl.wording import human_count
     "acidctl erasure --prove -o json --where 'customer_id = 4711' hive:sales.orders > proof.json && echo gone",
     place=shared.places_argument("locations", "WHERE..."),
     forms=("table", "json"),
-    more=("exclude", "read_lock"),
-    extras=(click.option("-v", "--verbose", is_flag=True, help="Name every file."),),
+    source=shared.snapshot_of("exclude", "read_lock"),
     pages=False,
 )
-def command(call: Reading[ErasureOptions], *, verbose: bool) -> int:
+def command(call: Call[ErasureOptions]) -> int:
     """Say which files of a table physically hold rows that meet a condition, what makes them go, and when.
 
     All files count, of whatever state: current, obsolete, aborted, of open transactions, in acidctl's trash, in
@@ -56,7 +54,7 @@ def command(call: Reading[ErasureOptions], *, verbose: bool) -> int:
     if call.output == "json":
         put_json(proof, lines=False)
     else:
-        put_document(proof, is_verbose=verbose)
+        put_document(proof, is_verbose=VERBOSITY.is_verbose)
     if proof["result"] == "held":
         return ExitStatus.FINDINGS
     return events.status or (ExitStatus.UNCHECKED if proof["result"] == "not-known" else 0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.printable import printable
+from acidctl.cli.options import shared
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import Records, console
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.cli.rows.row_command import Reading, one_place, row_command
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.verbs.reading.history import LocationHistory, history
 from acidctl.wording import iso_time, text_of
@@ -22,16 +23,16 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@row_command(
+@verb_command(
     "history",
     None,
     "acidctl history orders",
     "acidctl history --snapshot 'sales.orders:12:9:9:7' orders",
     "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
-    place=one_place("LOCATION|TABLE"),
-    forms=("table", "json", "jsonl", "csv"),
+    place=shared.one_place("LOCATION|TABLE"),
+    source=shared.snapshot_of("read_lock"),
 )
-def command(call: Reading[None]) -> int:
+def command(call: Call[None]) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.
 
     An UPDATE is stored as a delete and an insert: as many rows as one write id has of both count as updated, and what

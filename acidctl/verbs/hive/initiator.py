@@ -223,7 +223,7 @@ class Initiator(Service):
 
 
 class _Queue:
-    # The queue and its history at the start of a round, by location.
+    """The queue and its history at the start of a round, by location."""
 
     def __init__(self, metastore: Metastore) -> None:
         self._metastore = metastore

@@ -317,11 +317,8 @@ class Worker:
         leases: list[QueueEntryLease] = []
 
         def take(found: TableLocation, request: CompactionRequest) -> QueueEntryLease:
-            leases.append(
-                QueueEntryLease.of_entry(
-                    metastore, heartbeats, found, request, worker, entry=entry, on_lost=lambda _: until.end_now()
-                )
-            )
+            of_entry = partial(QueueEntryLease.of_entry, metastore, heartbeats, found, request, worker)
+            leases.append(of_entry(entry=entry, on_lost=lambda _: until.end_now()))
             return leases[0]
 
         def carry(planned: Sequence[Planned], check: Check) -> Generator[Compacted, None, None]:

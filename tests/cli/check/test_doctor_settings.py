@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,9 +84,9 @@ def test_settings_count_unless_typed_otherwise(
 
 
 def test_flags_lists_and_pairs_are_taken_from_files(acidctl: Acidctl, user: Callable[[str], Path], crud: Path) -> None:
-    user("[validate]\nverbose = true\nignore = ['V13', 'V1']\n[compact]\nconf = ['spark.a.b=4', 'x=y z']")
+    user("[validate]\ndeep = true\nignore = ['V13', 'V1']\n[compact]\nconf = ['spark.a.b=4', 'x=y z']")
     found = shown(acidctl)
-    assert found["validate.verbose"][0] is True
+    assert found["validate.deep"][0] is True
     assert found["validate.ignore"][0] == ["V13", "V1"]
     assert found["compact.conf"][0] == ["spark.a.b=4", "x=y z"]
     assert acidctl("validate", crud).status == 0
@@ -130,7 +131,7 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
         ("[profile.p.clean]\nunsafe-retention = true", ("profile.p.clean.unsafe-retention cannot be used",)),
         ("[profile.p.profile.q]\n", ("profile.p.profile cannot be used",)),
         ("[compact]\nauto = true", ("compact.auto cannot be used", "command line only")),
-        ("[validate]\nverbose = 'yes'", ("validate.verbose cannot be used", "write true or false")),
+        ("[validate]\ndeep = 'yes'", ("validate.deep cannot be used", "write true or false")),
         ("[validate]\nignore = 'V13'", ("validate.ignore cannot be used", "write a list")),
         ("[ls]\noutput = ['json']", ("ls.output cannot be used", "it takes one value")),
         ("clean = 5", ("clean cannot be used", "it is not a table")),
@@ -214,8 +215,8 @@ ONLY_TYPED = {
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "checksum", "count", "decode", "deep", "deleted",
     "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "partitions",
-    "prove", "quiet", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
-    "standby", "stuck", "timeline", "verbose", "wait", "waiting",
+    "prove", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
+    "standby", "stuck", "timeline", "wait", "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 
@@ -337,11 +338,9 @@ NEEDED = {
 def with_stores() -> Iterator[tuple[str, ...]]:
     """Every command that has storage to name."""
     for path, command in walk():
-        # These have their URLs from a metastore.
-        if (
-            any(param.name == "assignments" and "storage" in param.sections for param in command.params)
-            and path[0] != "hive"
-        ):
+        # Those of hive have their URLs from a metastore.
+        places = {param.name for param in command.params if isinstance(param, click.Argument)}
+        if places & {"location", "locations", "paths", "files"} and path[0] != "hive":
             yield path
 
 
@@ -383,7 +382,7 @@ SECRETS = (
     "[storage.'s3://b'.client_kwargs]\naws_session_token = 'hushhush1'",
     "[profile.unused.storage.'s3://b']\ntoken = 'hushhush1'",
     "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush1']",
-    "[profile.p.ls]\nset = ['storage.password=hushhush1']",
+    "[profile.p.compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush1']",
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import signal
 import subprocess
@@ -177,6 +179,17 @@ def test_saved_plan_changes_nothing_until_it_is_applied(acidctl, table: Path, tm
     assert names(table) == {"base_9", "delta_10_10_0", "delta_11_11_0", "_tmp_1", TRASH}
 
 
+def test_csv_has_a_row_for_each_location(acidctl, tree: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = list(csv.DictReader(io.StringIO(acidctl("clean", "--yes", "-o", "csv", tree).out)))
+    assert [(row["location"], row["result"], row["bytes"]) for row in rows] == [
+        (str(tree / f"day={day:02}"), "cleaned", "11") for day in range(20)
+    ]
+    assert len({row["run"] for row in rows}) == 1
+    assert acidctl("purge", "--yes", tree).status == 0
+    empty = acidctl("purge", "--yes", "-o", "csv", tree)
+    assert empty.out.splitlines() == ["location,part,result,run,kind,bytes,error,reason"]
+
+
 def test_a_saved_plan_of_nothing(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("clean", "--plan", tmp_path / "plan", "--older-than", "365d", table).status == 0
     for options, status in ((("--yes",), 0), (("--dry-run",), 0), (("--yes", "--exit-code"), 12)):
@@ -261,7 +274,7 @@ def test_budget_ends_a_cleaning_and_says_what_is_left(acidctl, table: Path, tree
     assert found.status == 13
     assert [removal["name"] for removal in found.one()["removals"]] == ["delta_4_4_0", "delta_8_8_0"]
     assert found.one()["postponed"] == ["base_5"]
-    assert "more than --max-bytes" in found.err
+    assert "kept back: base_5: 59 bytes are more than is left of --max-bytes" in found.err
     nothing = acidctl("clean", "--yes", *everything, "--max-bytes", "5", "--exit-code", table)
     assert nothing.status == 13
     assert "nothing to clean yet" in nothing.out
@@ -300,8 +313,8 @@ def test_a_failing_location_does_not_stop_the_others(acidctl, tree: Path) -> Non
     done = acidctl("clean", "--yes", tree)
     assert done.status == 9
     assert left(tree) == 2
-    assert "20 locations" not in done.err  # one of them never got a plan
     assert "18 cleaned" in done.err
+    assert "2 failed" in done.err
     last = [line for line in done.err.splitlines() if "failed: " in line][-1]
     assert "day=03" in last
     assert "day=11" in last
@@ -318,7 +331,7 @@ def test_what_many_locations_keep_is_told_by_reason(acidctl, tree: Path) -> None
     assert "kept back: 25 entries in 25 locations, as in " in found.err
     folded = acidctl("clean", "--dry-run", tree)
     assert folded.out == "nothing to clean yet in 25 locations: too young\n"
-    assert acidctl("ls", tree).out.rpartition(", ")[2].strip() in folded.err
+    assert "may go after" in folded.err
     assert [len(line["waiting"]) for line in found.lines()] == [1] * 25
     assert acidctl("clean", "--dry-run", "-v", tree).err.count("kept back: delta_4_4_0") == 25
 
@@ -387,7 +400,7 @@ def test_restore_proves_the_state(acidctl, table: Path) -> None:  # type: ignore
     assert acidctl("clean", "--yes", table).status == 0
     found = acidctl("restore", table)
     assert found.status == 0
-    assert "the state is the one before that cleaning" in found.err
+    assert "the state is as before the cleaning" in found.out
     assert acidctl("clean", "--yes", table).status == 0
     make(table, "delta_11_11_0", "base_10")
     found = acidctl("restore", "-o", "json", table)
@@ -419,7 +432,7 @@ def test_purge_takes_only_runs_older_than_asked(acidctl, table: Path) -> None:  
     assert acidctl("purge", "--older-than", "7d", table).status == 7
     assert acidctl("purge", "--yes", "--older-than", "7d", table).status == 0
     assert len(list((table / TRASH).iterdir())) == 1
-    assert "nothing that old" in acidctl("purge", "--yes", "--older-than", "7d", table).out
+    assert "nothing to purge" in acidctl("purge", "--yes", "--older-than", "7d", table).err
 
 
 def test_a_damaged_run_does_not_stop_the_others(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]

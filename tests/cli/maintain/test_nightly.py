@@ -78,14 +78,14 @@ def test_a_dry_run_ranks_by_gain_and_changes_nothing(acidctl: Acidctl, warehouse
     assert [one["location"].partition("sales.db/")[2] for one in listed if one["gain"]][:3] == names
     assert sorted(map(str, warehouse.rglob("*"))) == before
     assert not state.exists()
-    assert "3 to compact, 0 to clean, 0 to purge" in found.err
+    assert "3 to compact" in found.err
 
 
 def test_nights_compact_then_clean_then_purge_under_one_id(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     rows = {table: len(read_rows(table)) for table in (warehouse / "sales.db").iterdir() if table.name != "days"}
     first = acidctl(*DUE, "--yes", "--report", tmp_path / "r.json", warehouse)
     assert first.status == 0, first.err
-    assert "3 compacted, 0 cleaned, 0 purged" in first.err
+    assert "3 compacted" in first.err
     report = json.loads((tmp_path / "r.json").read_text())
     orders = next(one for one in report["locations"] if one["location"].endswith("orders"))
     assert (orders["result"], set(orders["parts"])) == ("compacted", {"compact", "clean"})
@@ -99,10 +99,11 @@ def test_nights_compact_then_clean_then_purge_under_one_id(acidctl: Acidctl, war
     undone = acidctl("restore", "--yes", "--run", *runs, warehouse)
     assert "3 locations: 3 restored" in undone.err
     third = acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse)
-    assert "0 compacted, 3 cleaned, 0 purged" in third.err  # nothing that this very run cleaned
-    assert "undo the cleaning: acidctl restore --run" in third.err
+    assert "3 cleaned" in third.err
+    assert " purged" not in third.err, "nothing that this very run cleaned"
+    assert "undo: acidctl restore --run" in third.err
     fourth = acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse)
-    assert "0 compacted, 0 cleaned, 3 purged" in fourth.err
+    assert "3 purged" in fourth.err
     assert acidctl(*DUE, "--yes", "--exit-code", warehouse).status == 12
     assert {table: len(read_rows(table)) for table in rows} == rows
 

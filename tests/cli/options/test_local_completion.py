@@ -61,3 +61,9 @@ def test_nothing_is_offered_of_what_cannot_be_read_at_once(place: str) -> None:
 def test_names_that_a_terminal_would_act_on_are_left_out(tmp_path: Path) -> None:
     (make(tmp_path / "t", "delta_1_1") / "delta_2_2\x1b[2J").mkdir()
     assert offered(["why", str(tmp_path / "t")], "") == ["delta_1_1"]
+
+
+def test_options_of_the_program_stand_behind_a_command_too(crud: Path) -> None:
+    assert offered(["clean", str(crud)], "--col") == ["--color"]
+    assert offered(["clean", str(crud), "--color"], "n") == ["never"]
+    assert offered(["clean", "-q", str(crud)], "--lock-") == ["--lock-wait"]

@@ -284,7 +284,7 @@ server.serve_forever()
 def test_a_server_that_repeats_the_token(
     acidctl: Acidctl, rejecting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACIDCTL_LS_SET", f"storage.token={SECRETS[2]} storage.retries=0")
+    monkeypatch.setenv("ACIDCTL_SET", f"storage.token={SECRETS[2]} storage.retries=0")
     config = tmp_path / "config.toml"
     config.write_text(f"[storage.'{rejecting.rpartition('/')[0]}']\ntoken = '{SECRETS[2]}'\nretries = 0\n")
     config.chmod(0o600)

@@ -199,7 +199,7 @@ def test_a_compaction_on_a_terminal(terminal: Terminals, acidctl: Acidctl, tmp_p
     status, raw = terminal.execute(sys.executable, "-c", STRESS, *line, columns=300)
     assert status == 0, raw
     told = screen(raw)
-    assert [one for one in told if ": major: " in one and one.startswith(str(tmp_path))] == told[-10:-2]
+    assert [one for one in told if ": major: " in one and one.startswith(str(tmp_path))] == told[-11:-3]
     assert not [one for one in told if "[#" in one or "[." in one]
     assert "compacting 8 buckets [" in raw
 

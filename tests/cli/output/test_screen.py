@@ -128,6 +128,17 @@ def test_ls_on_a_terminal_cuts_no_name(acidctl, crud: Path, columns: int) -> Non
         assert f"{NAME}\n  write ids 2  obsolete  {size} B\n" in shown
 
 
+def test_colours_are_for_terminals_unless_wanted_elsewhere(acidctl, terminal, crud: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    assert "\x1b[" not in acidctl("ls", crud).out
+    assert "\x1b[" in acidctl("ls", "--color", "always", crud).out
+    assert "\x1b[" in acidctl("--color=always", "ls", crud / "none").err
+    line, wanted = (sys.executable, "-m", "acidctl", "ls", crud), {"NO_COLOR": ""}
+    assert "\x1b[32m" in terminal.execute(*line, environ=wanted)[1]
+    assert "\x1b[32m" not in terminal.execute(*line, "--color", "never", environ=wanted)[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" in acidctl("ls", "--color", "always", crud).out
+
+
 def test_a_message_breaks_between_words(tmp_path: Path) -> None:
     shown = on_terminal(60, "cat", "--columns", "nope", tmp_path / "missing")
     assert shown.startswith("error: ")

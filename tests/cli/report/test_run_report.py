@@ -74,7 +74,7 @@ def test_a_compaction_and_a_cleaning(acidctl: Acidctl, crud: Path, tmp_path: Pat
 
     assert acidctl(*CLEAN_NOW, *files, crud).status == 0
     (one,) = report(tmp_path)["locations"]
-    assert (one["result"], one["removals"], one["left"]) == ("cleaned", 4, 0)
+    assert (one["result"], one["files"], bool(one["trashRun"])) == ("cleaned", 8, True)
     assert one["bytes"]["removed"] == one["before"]["bytes"] - one["after"]["bytes"]
     assert one["after"]["oldestObsoleteSeconds"] is None
     both = series(tmp_path / "run.prom")
@@ -192,7 +192,7 @@ def test_an_interrupt_while_it_looks_once_more(
     def again(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.report.run_report._look_again", again)
+    monkeypatch.setattr("acidctl.cli.report.run_report.LocationResult.look_again", again)
     assert acidctl(*MAJOR, *files, crud).status == 130
     found = report(tmp_path)
     assert (found["outcome"], found["totals"]["locations"]) == ("interrupted", {"compacted": 1})
@@ -378,9 +378,9 @@ def test_figures_count_files_bytes_and_ages(acidctl: Acidctl, crud: Path) -> Non
     os.utime(crud / "base_0000003", (2000, 2000))
     found = standing_of(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)), now=2060)
     visible = [path for path in crud.rglob("*") if path.is_file() and path.parent not in (crud, crud / ".hidden")]
-    assert (found.files, found.bytes) == (len(visible), sum(path.stat().st_size for path in visible))
-    assert found.directories == {"current": 2, "obsolete": 4, "aborted": 0, "ignored": 0, "small": 0}
-    assert found.oldest_obsolete == 60, "since the base that took their place was there"
+    assert (found["files"], found["bytes"]) == (len(visible), sum(path.stat().st_size for path in visible))
+    assert found["directories"] == {"current": 2, "obsolete": 4, "aborted": 0, "ignored": 0, "small": 0}
+    assert found["oldestObsoleteSeconds"] == 60, "since the base that took their place was there"
 
 
 def test_a_location_that_vanished_meanwhile(crud: Path) -> None:

