@@ -27,6 +27,8 @@ MEANINGS: dict[str, str] = {
     "transport": "`http`, if the address does not begin with it",
     "http-path": "path on the server; default `metastore`",
     "headers": "headers of every HTTP request: `name=value,name=value`",
+    "capabilities": "client capabilities for a metastore that translates tables; default: no translation",
+    "processor": "client name that goes with the capabilities; default `acidctl@host`",
     "connect-timeout": "timeout to connect and log in; default 30",
     "timeout": "timeout for each answer; default 300",
 }

@@ -140,6 +140,8 @@ GetTableRequest = struct_of(
     database=field(1, STRING, ""),
     name=field(2, STRING, ""),
     capabilities=field(3, ClientCapabilities, ClientCapabilities()),
+    processor_capabilities=field(8, list_of(STRING)),
+    processor=field(9, STRING),
 )
 GetTableResult = struct_of("GetTableResult", table=field(1, Table))
 GetTablesRequest = struct_of(
@@ -147,6 +149,8 @@ GetTablesRequest = struct_of(
     database=field(1, STRING, ""),
     names=field(2, list_of(STRING), ()),
     capabilities=field(3, ClientCapabilities, ClientCapabilities()),
+    processor_capabilities=field(5, list_of(STRING)),
+    processor=field(6, STRING),
 )
 GetTablesResult = struct_of("GetTablesResult", tables=field(1, list_of(Table), ()))
 

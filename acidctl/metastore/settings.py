@@ -5,11 +5,12 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import socket
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from acidctl.base.errors import AcidctlError, UsageProblem
@@ -91,6 +92,7 @@ class MetastoreSettings:
         headers: of every HTTP request.
         connect_timeout: seconds for connecting and logging in.
         timeout: seconds from the beginning of a call until it fails, even if parts of the answer keep arriving.
+        capabilities, processor: for a metastore that translates tables (CDP); empty to get tables untranslated.
     """
 
     addresses: tuple[Address, ...]
@@ -114,6 +116,13 @@ class MetastoreSettings:
     namespace: str = ""
     is_http: bool = False
     http_path: str = ""
+    capabilities: tuple[str, ...] = ()
+    processor: str = ""
+
+    @property
+    def translation(self) -> dict[str, Any]:
+        """The fields of requests for tables that a metastore with translation reads."""
+        return {"processor_capabilities": self.capabilities or None, "processor": self.processor or None}
 
     @property
     def user_name(self) -> str:
@@ -209,6 +218,8 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
         in_order=order == "SEQUENTIAL",
         is_http=is_http,
         http_path=values["http-path"],
+        capabilities=tuple(_items(values["capabilities"])),
+        processor=values["processor"] or (f"acidctl@{socket.gethostname()}" if values["capabilities"] else ""),
     )
     if flag("tls") or values["ca"] or values["certificate"]:
         store = _from_site(site_of(environ), _JAVA_STORE)
@@ -300,6 +311,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "transport": ("metastore.client.thrift.transport.mode", "hive.metastore.client.thrift.transport.mode"),
     "http-path": ("metastore.client.thrift.http.path", "hive.metastore.client.thrift.http.path"),
     "headers": ("metastore.client.http.additional.headers", "hive.metastore.client.http.additional.headers"),
+    "capabilities": (),
+    "processor": (),
     "connect-timeout": ("metastore.client.connection.timeout", "hive.metastore.client.connection.timeout"),
     "timeout": ("metastore.client.socket.timeout", "hive.metastore.client.socket.timeout"),
 }

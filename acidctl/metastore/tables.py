@@ -129,7 +129,9 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
     """
     result = None
     with suppress(NotFoundError):
-        result = metastore.call(interface.GET_TABLE, interface.GetTableRequest(database, name))
+        result = metastore.call(
+            interface.GET_TABLE, interface.GetTableRequest(database, name, **metastore.settings.translation)
+        )
     if result is None or result.table is None:
         raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
     table = _hive_table(result.table)
@@ -201,7 +203,9 @@ def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> I
         NotFoundError: the database does not exist.
     """
     for batch in batches(names, BATCH):
-        result = metastore.call(interface.GET_TABLES, interface.GetTablesRequest(database, tuple(batch)))
+        result = metastore.call(
+            interface.GET_TABLES, interface.GetTablesRequest(database, tuple(batch), **metastore.settings.translation)
+        )
         wanted = {(database.lower(), name.lower()) for name in batch}
         requested = _requested(result.tables, wanted, lambda table: (table.database.lower(), table.name.lower()))
         tables = sorted(map(_hive_table, requested), key=lambda table: table.name)
