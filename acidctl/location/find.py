@@ -21,7 +21,7 @@ from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.storage.port import FileSystem
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import some_of
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def _walk(
     if not fs.is_local and looks:
         yield from _ahead(fs, root, resolver, observer)
         return
-    with nullcontext() if fs.is_local else _walkers() as pool:
+    with naming_near(fs, root), nullcontext() if fs.is_local else _walkers() as pool:
         for location, top in walk_locations(fs, root, observer, pool):
             yield TableLocation(fs, location, location.path == root, resolver, top, root=root)
 

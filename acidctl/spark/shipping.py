@@ -6,12 +6,13 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import re
 import shutil
 import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import getuid
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import acidctl
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver.session import Session, time_limit
-from acidctl.spark.worker import ExecutorFacts, executor_facts, missing_packages
+from acidctl.spark.worker import PACKAGES, ExecutorFacts, executor_facts, missing_packages
 
 CHECK_SECONDS = 0.2
 MOST_CHECKS = 64
@@ -118,13 +119,38 @@ def check_facts(facts: Iterable[ExecutorFacts]) -> None:
 
 
 def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
-    """Return what an executor lacks: a Python of this version, or packages that every task needs."""
+    """Return what an executor lacks: a Python of this version, packages that every task needs, or newer ones."""
     if fact.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
         what = f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}"
         yield EnvironmentProblem(what, "", "Name a Python of this version on the executors with PYSPARK_PYTHON")
     if fact.problems:
         names = [distribution for distribution, _ in fact.problems]
         yield missing_packages(names, fact.host, fact.executable, fact.problems[0][1])
+    least, needed = _least_versions(), {distribution for _, distribution in PACKAGES}
+    for distribution, version in fact.versions:
+        if distribution in needed and _numbers(version) < _numbers(least.get(distribution, "")):
+            why = f"it is version {version}, and acidctl needs {least[distribution]}"
+            yield EnvironmentProblem(
+                f"{distribution} is too old for the Python of the executor on {fact.host} ({fact.executable})",
+                why,
+                f"Install a newer one there: {fact.executable} -m pip install '{distribution}>={least[distribution]}'",
+            )
+
+
+@functools.cache
+def _least_versions() -> Mapping[str, str]:
+    """Return the lower bounds of the packages that acidctl needs; empty if it was not installed as a package."""
+    from importlib import metadata  # noqa: PLC0415 - only for clusters
+
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        wanted = metadata.requires("acidctl") or ()
+        found = (re.match(r"([\w-]+).*?>=([\d.]+)", one) for one in wanted)
+        return {match[1]: match[2] for match in found if match}
+    return {}
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])]
 
 
 def _ask(session: Session) -> list[ExecutorFacts]:

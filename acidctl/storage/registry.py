@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.base.arguments import as_path
-from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.base.nearest import asked, near_names
 from acidctl.base.printable import printable
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.local.rooted_directory import RootedDirectory, held
 from acidctl.storage.options import ALIASES, DEFAULT_PORTS, StorageOptions
 from acidctl.storage.os_errors import mapped
-from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:
     from acidctl.storage.hdfs.cluster import HadoopConf
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 _SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
 
+_MOST_PARENTS = 3
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
 
 
@@ -196,3 +199,37 @@ def _behind_links(path: str) -> str:
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
     with mapped("find", path), held(RootedDirectory(here).open(here, os.O_PATH)) as descriptor:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+
+
+@contextmanager
+def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
+    """Add similar names to the hint of a NotFoundError that the block raises, if nothing exists at `path`.
+
+    This costs one listing, of the nearest parent that exists. Object stores are not listed, as a prefix may hold
+    millions of objects.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        if near := _near(fs, path):
+            raise type(error)(error.what, error.why, near) from error
+        raise
+
+
+def _near(fs: FileSystem, path: str) -> str:
+    if not fs.can_rename:
+        return ""
+    try:
+        if fs.is_local:  # it may be confined to the path itself
+            fs, path = open_location(fs.display(path))
+        if fs.exists(path):
+            return ""
+        for _ in range(_MOST_PARENTS):
+            parent = parent_of(path)
+            if fs.exists(parent):
+                names = [entry.path for entry in fs.list_dir(parent).entries if entry.path != base_name(path)]
+                return asked([fs.display(join(parent, name)) for name in near_names(base_name(path), names)])
+            path = parent
+    except AcidctlError:
+        pass  # the error that brought us here says more
+    return ""

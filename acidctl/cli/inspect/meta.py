@@ -12,7 +12,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.console import Records, console, put_line, table_of
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import human_bytes, human_count
 
 
@@ -40,7 +40,8 @@ def command(
     for number, path in enumerate(paths):
         try:
             fs, inner = open_location(path, storage)
-            tail = read_tail(ByteSource(fs, inner))
+            with naming_near(fs, inner):
+                tail = read_tail(ByteSource(fs, inner))
             description = {"path": fs.display(inner), **tail_document(tail, with_streams=True)}
         except AcidctlError as error:
             if len(paths) == 1:

@@ -1,9 +1,7 @@
 """Conversion of values of one primitive type to another, as ORC's readers in Hive 3.1.3 and 4.0.1 convert them.
 
 A value that the new type cannot hold is NULL. If the two Hives differ, :func:`hives_differ` is true, and the values
-are those of Hive 4, or of Hive 3 on request. The tests compare all of this with the values that both read. Changes that
-Hive's metastore forbids unless a setting allows them (``hive.metastore.disallow.incompatible.col.type.changes``) are
-refused: to a narrower type, to another kind of value.
+are those of Hive 4, or of Hive 3 on request. The tests compare all of this with the values that both read.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,11 +26,13 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
 _NUMBERS = (*_INTEGERS, *_FLOATS, "decimal")
 _TIMES = ("date", *TIMESTAMP_KINDS)
+_WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 # 15 October 1582; Hive 3 counts earlier days in another calendar.
 _GREGORIAN_DAY = -141_427
+_YEAR_10000 = 253_402_300_800
 # A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL.
 _LEAST_POWER = -100
 
@@ -69,14 +70,18 @@ def convert_leaf(
             column, own = column.cast(pa.string()), OrcType("string")
         if target.kind in _TEXTS:
             return _fitted(column if own.kind in _TEXTS else _texts(column, own, by), own, target)
-        if own.kind in _TEXTS and target.kind in (*_FLOATS, "decimal"):
+        if own.kind in _TEXTS and target.kind in ("boolean", *_NUMBERS):
             return _each(pc.ascii_rtrim(column, " ") if own.kind == "char" else column, _parser(target), target)
-        if own.kind in _NUMBERS and target.kind in (*_FLOATS, "decimal"):
+        if own.kind == "boolean" and target.kind in _NUMBERS:
+            return convert_leaf(column.cast(pa.int32()), OrcType("int"), target)
+        if own.kind in _NUMBERS and target.kind in ("boolean", *_NUMBERS):
             return _number(column, own, target)
-        if own.kind in _INTEGERS and target.kind in _INTEGERS[_INTEGERS.index(own.kind) :]:
-            return column.cast(arrow_type(target))
         if kinds == ("date", "timestamp"):
             return _timestamps(column.cast(pa.timestamp("s")))
+        if own.kind in (*_INTEGERS, "boolean") and target.kind == "timestamp" and by is not Hive.HIVE3:
+            return _seconds(column)
+        if kinds == ("timestamp", "date"):
+            return column.cast(arrow_type(target), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise NoConversion(str(error).splitlines()[0]) from error
     raise NoConversion(
@@ -142,6 +147,12 @@ def _is_common(own: str, target: str) -> bool:
 
 
 def _number(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
+    if target.kind == "boolean":
+        if own.kind in _FLOATS:  # those below 1 are false
+            return pc.not_equal(_long(column, own), 0)
+        return pc.not_equal(column, pa.scalar(Decimal(0) if own.kind == "decimal" else 0, column.type))
+    if target.kind in _INTEGERS:
+        return _narrowed(_long(column, own), arrow_type(target))
     if target.kind in _FLOATS:
         if own.kind == "decimal":  # by its text, which is rounded once
             column = column.cast(pa.string()).cast(pa.float64())
@@ -149,6 +160,25 @@ def _number(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
     if own.kind in _FLOATS:
         return _each(java_texts(column.cast(pa.float64())), _parser(target), target)
     return _decimal(column, target)
+
+
+def _long(column: pa.Array, own: OrcType) -> pa.Array:
+    """Truncate numbers to BIGINT; NULL if they do not fit."""
+    if own.kind in _INTEGERS:
+        return column.cast(pa.int64())
+    if own.kind == "decimal":
+        column = pc.round(column, 0, "towards_zero").cast(pa.decimal128(38, 0))
+        low, high = (pa.scalar(Decimal(end), column.type) for end in (-(1 << 63), (1 << 63) - 1))
+        return _where(pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high)), column).cast(pa.int64())
+    column = column.cast(pa.float64())
+    fits = pc.and_(pc.greater_equal(column, -(2.0**63)), pc.less(column, 2.0**63))
+    return pc.trunc(_where(fits, column)).cast(pa.int64(), safe=False)
+
+
+def _narrowed(column: pa.Array, target: pa.DataType) -> pa.Array:
+    limits = np.iinfo(target.to_pandas_dtype())
+    fits = pc.and_(pc.greater_equal(column, int(limits.min)), pc.less_equal(column, int(limits.max)))
+    return _where(fits, column).cast(target)
 
 
 def _decimal(column: pa.Array, target: OrcType) -> pa.Array:
@@ -176,6 +206,14 @@ def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> p
     return pa.array([convert(text) for text in texts], arrow_type(target)).take(encoded.indices)
 
 
+def _seconds(column: pa.Array) -> pa.Array:
+    """Convert numbers of seconds since 1970 to TIMESTAMP, as Hive 4 does in every time zone."""
+    numbers = column.cast(pa.int32() if pa.types.is_boolean(column.type) else column.type).cast(pa.int64())
+    if pc.any(pc.or_(pc.less(numbers, _GREGORIAN_DAY * 86_400), pc.greater_equal(numbers, _YEAR_10000))).as_py():
+        raise NoConversion("it has times before 15 October 1582 or after 9999")
+    return _timestamps(numbers.cast(pa.timestamp("s")))
+
+
 def _timestamps(column: pa.Array) -> pa.Array:
     """Convert whole seconds to TIMESTAMP, in the wide form if nanoseconds do not fit into 64 bits."""
     try:
@@ -188,10 +226,14 @@ def _timestamps(column: pa.Array) -> pa.Array:
 
 
 def _parser(target: OrcType) -> Callable[[str], Any]:
-    """Return a parser from text to a type, like Java's ``parseDouble`` and Hive's decimals."""
+    """Return a parser from text to a type, like Java's ``parseLong``, ``parseDouble`` and Hive's decimals."""
     if target.kind == "decimal":
-        return lambda text: _decimal_of(text.strip(_JAVA_BLANKS), target)
-    return lambda text: float(text.rstrip("fFdD")) if _FLOAT.fullmatch(text := text.strip(_JAVA_BLANKS)) else None
+        return lambda text: _decimal_of(_stripped(text), target)
+    if target.kind in _FLOATS:
+        return lambda text: float(text.rstrip("fFdD")) if _FLOAT.fullmatch(text := _stripped(text)) else None
+    if target.kind == "boolean":
+        return lambda text: None if (value := _whole(text, pa.int64())) is None else value != 0
+    return lambda text: _whole(text, arrow_type(target))
 
 
 def _decimal_of(text: str, target: OrcType) -> Decimal | None:
@@ -202,6 +244,17 @@ def _decimal_of(text: str, target: OrcType) -> Decimal | None:
         context.prec = max(len(text), 400)
         rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP)
         return rounded if abs(rounded) < Decimal(10) ** (target.precision - target.scale) else None
+
+
+def _stripped(text: str) -> str:
+    return text.strip(_JAVA_BLANKS)
+
+
+def _whole(text: str, kind: pa.DataType) -> int | None:
+    if len(text) > 400 or not _WHOLE.fullmatch(text):
+        return None
+    limits, value = np.iinfo(kind.to_pandas_dtype()), int(text)
+    return value if limits.min <= value <= limits.max else None
 
 
 def _fitted(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:

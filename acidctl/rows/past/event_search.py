@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from acidctl.location.metastore_schema import Declared
 from acidctl.orc.types import OrcType
+from acidctl.rows.past.bloom_filters import with_bloom_filters
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.scan.columns import (
@@ -138,7 +139,10 @@ class EventSearch:
             return False
         if isinstance(condition, bool):
             return True
-        return condition.may_match(self._bounds(source, stripe))
+        bounds = self._bounds(source, stripe)
+        if not condition.may_match(bounds):
+            return False
+        return condition.may_match(with_bloom_filters(bounds, source, stripe, self._used, self._row_type))
 
     def _counts(
         self, reader: EventReader, stripe: int, sure: Predicate | bool, maybe: Predicate | bool

@@ -45,6 +45,7 @@ class ColumnBounds:
         values: whether there may be anything else.
         low: at most the least value, in the units of :func:`acidctl.rows.scan.compare.domain`; None if unknown.
         high: at least the greatest value.
+        absent: returns whether a value, in the same units, is certainly not among them; None if unknown.
     """
 
     kind: pa.DataType
@@ -52,6 +53,7 @@ class ColumnBounds:
     values: bool = True
     low: Any = None
     high: Any = None
+    absent: Callable[[Any], bool] | None = None
 
     def may(self, sign: str, value: Literal, *, negated: bool = False) -> bool:
         """Return whether ``column sign value`` may be true for some row, or false if `negated`."""
@@ -68,7 +70,8 @@ class ColumnBounds:
         low, high = self.low, self.high
         compare = OPERATORS[sign]
         if sign == "=":
-            return (low is None or low <= wanted) and (high is None or high >= wanted)
+            within = (low is None or low <= wanted) and (high is None or high >= wanted)
+            return within and not (self.absent and self.absent(wanted))
         if sign == "<>":
             return pa.types.is_floating(self.kind) or low is None or low != high or low != wanted
         bound = low if sign[0] == "<" else high

@@ -66,8 +66,10 @@ def _files_below(fs: FileSystem, path: str, events: Events, failed: partial[None
     """Yield the event files at a path."""
     from acidctl.location.walk import walk_locations
     from acidctl.rows.read.files_at_path import event_files_at
+    from acidctl.storage.registry import naming_near
 
-    is_dir = fs.stat(path).is_dir
+    with naming_near(fs, path):
+        is_dir = fs.stat(path).is_dir
     locations = [location for location, _ in walk_locations(fs, path)] if is_dir else []
     tables = sorted({location.table for location in locations})
     if len(tables) > 1:

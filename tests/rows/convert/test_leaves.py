@@ -25,16 +25,14 @@ from acidctl.rows.convert.leaves import HivesDifferError, NoConversion, convert_
 
 FOUND: dict[str, Any] = json.loads((Path(__file__).parents[2] / "data/type-changes.json").read_text())
 TEXTS = ("string", "varchar", "char")
-INTEGERS = ("tinyint", "smallint", "int", "bigint")
-NUMBERS = (*INTEGERS, "float", "double", "decimal")
 NOT_YET = {
-    "boolean": (*NUMBERS, "timestamp"),
-    **{kind: ("boolean", *INTEGERS[:place], "timestamp") for place, kind in enumerate(INTEGERS)},
-    **dict.fromkeys(("float", "double", "decimal"), ("boolean", *INTEGERS, "timestamp")),
-    **dict.fromkeys(TEXTS, ("boolean", *INTEGERS, "binary", "date", "timestamp")),
-    "timestamp": ("boolean", "date", *NUMBERS),
+    **dict.fromkeys(("float", "double", "decimal"), ("timestamp",)),
+    **dict.fromkeys(TEXTS, ("binary", "date", "timestamp")),
+    "timestamp": ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
 }
 """What Hive converts and acidctl refuses."""
+SECONDS = ("boolean", "tinyint", "smallint", "int", "bigint")
+"""What Hive 4 takes for seconds when it becomes TIMESTAMP."""
 PARSED: dict[str, Any] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
     **dict.fromkeys(("float", "double"), float),
@@ -87,9 +85,22 @@ def test_values_are_what_hive_reads(own: str, target: str, hive: Hive) -> None:
     assert found.type == arrow_type(kinds[1])
 
 
-def test_days_become_times_beyond_nanoseconds() -> None:
-    day = convert_leaf(pa.array([date(9999, 12, 31)]), parse_type("date"), parse_type("timestamp"))
-    assert [one["seconds"] for one in day.storage.to_pylist()] == [253_402_300_800 - 86_400]
+def test_seconds_and_days_become_times_beyond_nanoseconds() -> None:
+    ends = (-12_219_292_800, 253_402_300_799)
+    timestamp = parse_type("timestamp")
+    wide = convert_leaf(pa.array([*ends, None], pa.int64()), parse_type("bigint"), timestamp)
+    assert [one and one["seconds"] for one in wide.storage.to_pylist()] == [*ends, None]
+    for beyond in (ends[0] - 1, ends[1] + 1, -(2**63)):
+        with pytest.raises(NoConversion):
+            convert_leaf(pa.array([beyond], pa.int64()), parse_type("bigint"), timestamp)
+    day = convert_leaf(pa.array([date(9999, 12, 31)]), parse_type("date"), timestamp)
+    assert [one["seconds"] for one in day.storage.to_pylist()] == [ends[1] + 1 - 86_400]
+
+
+@pytest.mark.parametrize("own", SECONDS)
+def test_what_becomes_a_time_in_hive_3_by_its_zone_is_refused(own: str) -> None:
+    with pytest.raises(NoConversion):
+        convert_leaf(column(own, ["1"]), parse_type(own), parse_type("timestamp"), by=Hive.HIVE3)
 
 
 def test_what_hive_does_not_convert_is_refused() -> None:
