@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from acidctl.metastore.tables import HiveTable
 
 
-def due_compaction(location: ResolvedLocation) -> Decision:
+def due_compaction(location: ResolvedLocation, *, is_sound: bool = False) -> Decision:
     """Return what `acidctl compact --auto` would do in a location.
+
+    Args:
+        is_sound: the layout that the reader's snapshot shows has no problems.
 
     Raises:
         RefusedError, BadDataError: it has no snapshot for a compaction, or nothing can be compacted below a directory
@@ -35,7 +38,8 @@ def due_compaction(location: ResolvedLocation) -> Decision:
     if snapshot.state.history_problem:
         return Decision(None, snapshot.state.history_problem)
     snapshot = below_straddlers(snapshot)
-    refuse_layout(snapshot)
+    if not (is_sound and snapshot is location.reader):
+        refuse_layout(snapshot)
     if facts.properties.auto_off_by:
         return Decision(None, reason(Code.AUTO_IS_OFF, who=facts.properties.auto_off_by, how="owner"))
     decision = decide(figures_of(snapshot.listing, snapshot.state), facts.properties.thresholds)

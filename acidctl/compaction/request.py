@@ -55,7 +55,6 @@ class CompactionRequest:
 
     Attributes:
         mode: a type of compaction, or AUTO for the type that the thresholds choose.
-        is_auto_off: the table's properties forbid compaction by thresholds.
         min_deltas: locations with fewer deltas are never compacted.
         visibility_txn: id of the compaction's own transaction; 0 without one.
         table_type: the type of the table, if it is known; by default the files show it.
@@ -68,12 +67,11 @@ class CompactionRequest:
         buckets: number of buckets after a rebalance; 0 keeps the present number.
         order_by: the columns by which a rebalance sorts.
         night: the id of the nightly run that it is a part of; empty without one.
-        auto_off_by: whose properties forbid it, ``table`` or ``database``, according to the metastore.
+        auto_off_by: whose property forbids compaction by thresholds: ``user``, ``table`` or ``database``; else empty.
     """
 
     mode: Mode = Mode.AUTO
     thresholds: Thresholds = field(default_factory=Thresholds)
-    is_auto_off: bool = False
     min_deltas: int = 0
     visibility_txn: int = 0
     table_type: TableType | None = None
@@ -353,8 +351,7 @@ def request_for_table(shown: str, request: CompactionRequest, facts: MetastoreFa
         request,
         writing=replace(request.writing, reader=None if both else hive),
         thresholds=replace(properties.thresholds, **changed),
-        is_auto_off=request.is_auto_off or bool(properties.auto_off_by),
-        auto_off_by="" if request.is_auto_off else properties.auto_off_by,
+        auto_off_by=request.auto_off_by or properties.auto_off_by,
         table_type=request.table_type or table.table_type,
     )
 
@@ -368,9 +365,8 @@ def _decision(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision,
     if request.mode is not Mode.AUTO:
         kind = CompactionKind.MAJOR if request.mode is Mode.REBALANCE else CompactionKind(request.mode)
         return Decision(kind, reason(Code.ASKED_FOR)), None
-    if request.is_auto_off:
-        how = "owner" if request.auto_off_by else "asked"
-        return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by, how=how)), None
+    if by := request.auto_off_by:
+        return Decision(None, reason(Code.AUTO_IS_OFF, who=by, how="asked" if by == "user" else "owner")), None
     return decide(figures, request.thresholds), figures
 
 

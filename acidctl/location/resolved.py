@@ -113,7 +113,10 @@ def resolve(
         facts = replace(facts, open_write_ids=found.resolver.warehouse.lists(facts.table, may_clean=False)[0].open)
     as_compactor: Snapshot | BadDataError | RefusedError | None = None
     with found.unless_dropped():
-        if compactor:
+        as_reader = found.snapshot(readers=True, refresh=False) if reader else None
+        if compactor and as_reader and _is_same_for_compactor(as_reader, found):
+            as_compactor = as_reader
+        elif compactor:
             try:
                 as_compactor = found.snapshot(compactor=True, refresh=False)
             except (BadDataError, RefusedError) as error:
@@ -125,10 +128,15 @@ def resolve(
             found.hive_name,
             found.look,
             facts,
-            found.snapshot(readers=True, refresh=False) if reader else None,
+            as_reader,
             as_compactor,
             found.evidence() if evidence else None,
         )
+
+
+def _is_same_for_compactor(snapshot: Snapshot, found: TableLocation) -> bool:
+    """Return whether a compaction sees what a reader sees: everything on disk counts for both."""
+    return snapshot.write_ids.is_everything and not (found.resolver.asks_metastore or snapshot.ahead)
 
 
 def metastore_facts(found: TableLocation, *, queue: bool = False) -> MetastoreFacts:

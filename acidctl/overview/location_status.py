@@ -240,7 +240,8 @@ def status_of(location: ResolvedLocation, policy: Policy, now: float, name: str 
     unfinished = tuple(staging for staging, _ in half_published(snapshot))
     refused: dict[str, AcidctlError] = {}
     # An interrupted publication is the reason for the refusal of a cleaning.
-    plan = _cleaning(snapshot, policy, now, {} if unfinished else refused) if evidence.may_change else None
+    reported = {} if unfinished else refused
+    plan = _cleaning(snapshot, policy, now, reported, is_sound=not problems) if evidence.may_change else None
     compaction = _compaction(location, problems, evidence, refused)
     reading = NO_COST if state.history_problem else advise(snapshot.listing, state)
     verdict = _verdict(snapshot, compaction, evidence, unfinished, refused)
@@ -298,11 +299,17 @@ def _verdict(
     return next((word for word, holds in verdicts if holds), OK)
 
 
-def _cleaning(snapshot: Snapshot, policy: Policy, now: float, refused: dict[str, AcidctlError]) -> CleaningPlan | None:
-    """Return what `acidctl clean` would do, or add to `refused` why it cannot."""
+def _cleaning(
+    snapshot: Snapshot, policy: Policy, now: float, refused: dict[str, AcidctlError], *, is_sound: bool
+) -> CleaningPlan | None:
+    """Return what `acidctl clean` would do, or add to `refused` why it cannot; None if there is nothing to clean."""
     try:
         snapshot.require_history()
         snapshot.require_agreement()
+        if is_sound and not any(
+            verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts
+        ):
+            return None
         return plan_cleaning(snapshot, policy, now)
     except AcidctlError as error:
         refused[str(error)] = error
@@ -314,7 +321,7 @@ def _compaction(
 ) -> Decision:
     """Return what `acidctl compact --auto` would do, and add to `refused` why it cannot."""
     try:
-        decision = due_compaction(location)
+        decision = due_compaction(location, is_sound=not problems)
     except (BadDataError, RefusedError) as error:
         if evidence.may_change:
             refused[str(error)] = error

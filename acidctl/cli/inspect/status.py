@@ -14,7 +14,6 @@ from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.overview_lines import everything, overview_record, status_values
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.warehouse_status import Condition
-from acidctl.verbs.nightly import NightlyState, usual_folder
 from acidctl.verbs.reading.inspect import inspect_all
 from acidctl.verbs.selection import Selection
 from acidctl.wording import time_of
@@ -69,6 +68,8 @@ def command(
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than
     --older-than. Nothing is changed, no file of data is opened, and each location is listed once.
     """
+    from acidctl.verbs.nightly import NightlyState, usual_folder  # noqa: PLC0415 - with Arrow: --help does without
+
     events = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())
     selection = Selection(locations or everything(resolver), storage, resolver)

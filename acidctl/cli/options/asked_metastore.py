@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from acidctl.metastore.client import Metastore
 
 
-def list_options(example: str, columns: Callable[[], Mapping[str, str]], orders: str = "") -> Callable[[Any], Any]:
+def list_options(example: str, columns: Callable[[], Mapping[str, str]]) -> Callable[[Any], Any]:
     """Return the options that choose lines and columns, passed on as the keyword `choice`, a ListChoice.
 
     Args:
         example: a condition for the help.
         columns: imports the columns of the list, for completion.
-        orders: further words that --sort takes.
     """
 
     def choice(columns: tuple[str, ...] | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
@@ -34,7 +33,6 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]], orders:
         return ListChoice(columns, sort, where, not no_headers)
 
     complete = complete_columns_of(columns)
-    words = f": {orders}, or a column" if orders else " a column"
     return passed_as(
         "choice",
         choice,
@@ -43,7 +41,7 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]], orders:
             "--sort",
             metavar="COLUMN[:desc]",
             shell_complete=complete,
-            help=f"Sort by{words}; numbers the greatest first, unless :asc.",
+            help="Sort by a column; numbers the greatest first, unless :asc.",
         ),
         click.option(
             "--columns",

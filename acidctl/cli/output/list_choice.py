@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +43,12 @@ class ListChoice:
     way: str = ""
     condition: Predicate | None = None
 
-    def checked(self, known: Mapping[str, str], orders: Iterable[str] = ()) -> ListChoice:
+    def checked(self, known: Mapping[str, str]) -> ListChoice:
         """Return the choice for a list with these columns.
 
         Args:
             known: the columns of the list, kinds by name: ``bigint``, ``double``, ``boolean``, ``string`` or
                 :data:`BYTES`.
-            orders: further words for `sort`, which the list itself understands.
 
         Raises:
             UsageProblem: a name is unknown, or the condition is invalid.
@@ -58,8 +57,8 @@ class ListChoice:
         key, _, way = (self.sort or "").partition(":")
         if way not in ("", "asc", "desc"):
             raise UsageProblem(f"cannot sort by {self.sort}", f"{way!r} is not a direction", "write asc or desc")
-        if key and key not in orders:
-            key = _named(key, known, "column to sort by", orders)
+        if key:
+            key = _named(key, known, "column to sort by")
         condition = None
         if self.where is not None:
             from acidctl.orc.types import OrcType  # noqa: PLC0415 - with Arrow and sqlglot: only for a condition
@@ -118,11 +117,11 @@ CheckedChoice = ListChoice
 """A choice whose names were checked against a list."""
 
 
-def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str] = ()) -> str:
+def _named(name: str, known: Mapping[str, str], what: str) -> str:
     """Return the name as the list spells it, ignoring case."""
     spelled = {spelling.lower(): spelling for spelling in known}
     if name.lower() not in spelled:
-        every = (*orders, *known)
+        every = tuple(known)
         raise UsageProblem(f"no {what} is called {name}", f"known are {', '.join(every)}", did_you_mean(name, every))
     return spelled[name.lower()]
 

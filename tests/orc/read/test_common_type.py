@@ -123,7 +123,7 @@ def test_statistics_spare_the_reading(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_cat_prints_looks_at_nothing_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path / "000000_0", "struct<t:timestamp>", [[(NEAR,)], [(FAR,)]], row_index_stride=0)
-    monkeypatch.setattr("acidctl.rows.scan.table.add_wide", None)
+    monkeypatch.setattr("acidctl.rows.scan.table_scan.add_wide", None)
     kinds = [batch.schema.types[0] for batch in acidctl.open_table(tmp_path).scan().batches_as_read()]
     assert WideTimestamp() in kinds
 
