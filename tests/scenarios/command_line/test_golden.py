@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from support.console_pages import COLUMNS, FOLDER, RUN_ID, steady, steps, without_owner, without_styles
@@ -72,11 +73,14 @@ SCENES: dict[str, Callable[[Path], AbstractContextManager[None]]] = {"broken": m
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("STATE", "CONFIG", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f".{name.lower()}"))
-    return tmp_path
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose name has always the same length: tables show more columns where paths are longer."""
+    with TemporaryDirectory(prefix="golden-", dir="/tmp") as name:
+        folder = Path(name)
+        monkeypatch.chdir(folder)
+        for kind in ("STATE", "CONFIG", "CACHE"):
+            monkeypatch.setenv(f"XDG_{kind}_HOME", str(folder / f".{kind.lower()}"))
+        yield folder
 
 
 def printed(terminal: Terminals, folder: Path, command: str) -> str:
