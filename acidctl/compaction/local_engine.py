@@ -17,10 +17,10 @@ from importlib import import_module
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem, out_of_memory
 from acidctl.base.guardian import FAULTS
+from acidctl.base.task_progress import telling
 from acidctl.base.worker_pool import Crash, Limits, Pool
 from acidctl.base.worker_process import Beat
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
-from acidctl.compaction.working import telling
 from acidctl.storage import registry
 
 WORTH_A_PROCESS = 32 << 20

@@ -12,7 +12,7 @@ import click
 
 from acidctl.base.errors import AcidctlError, ExitStatus, RefusedError
 from acidctl.base.printable import printable
-from acidctl.cli.output.console import Records, can_ask, console, note, put_text, say, warn
+from acidctl.cli.output.console import Records, can_ask, console, end_question, note, put_text, say, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -358,7 +358,7 @@ def _is_agreed(question: str, severe: str) -> bool:
     except click.Abort as end:
         if not isinstance(end.__context__, EOFError):
             raise
-        click.echo(err=True)  # the end of the line of the question
+        end_question()
         return False
     return bool(typed.strip() == severe)
 

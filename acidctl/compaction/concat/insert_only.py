@@ -17,12 +17,12 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from acidctl.base.errors import BadDataError
+from acidctl.base.task_progress import done
 from acidctl.compaction.concat.parquet import write_parquet
 from acidctl.compaction.merge.written import agrees, is_small
 from acidctl.compaction.proof.checksum import RowProof, SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketResult, ConcatTask, Input, OutputFile
-from acidctl.compaction.working import done
 from acidctl.location.metastore_schema import Declared
 from acidctl.orc.arrow import below
 from acidctl.orc.byte_source import ByteSource

@@ -19,11 +19,11 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from acidctl.base.errors import RefusedError, VerifyError
+from acidctl.base.task_progress import done
 from acidctl.compaction.concat.parquet_types import cast, difference, numbers_of_times, same_shape, target_type
 from acidctl.compaction.proof.checksum import RowProof, SummedSink, mismatch, require_bytes
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import ConcatTask, OutputFile
-from acidctl.compaction.working import done
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
 from acidctl.orc.varint import encoded

@@ -12,7 +12,7 @@ import pyarrow as pa
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction import working
+from acidctl.base import task_progress
 from acidctl.compaction.merge.agreement import refuse_twins
 from acidctl.compaction.merge.merge import Chunk, StripeRun, merge
 from acidctl.compaction.merge.written import (
@@ -266,4 +266,4 @@ def all_live(run: RowIdRun, write_ids: ValidWriteIds, dead: DeleteSet) -> bool:
 
 def stripe_done(source: EventFile, stripe: int) -> None:
     """Report a stripe as read, and its kept rows as written."""
-    working.done(stripe_length(source.tail.stripes[stripe]))
+    task_progress.done(stripe_length(source.tail.stripes[stripe]))

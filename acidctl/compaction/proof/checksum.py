@@ -17,7 +17,7 @@ from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
 from acidctl.base.errors import StorageError, VerifyError
-from acidctl.compaction.working import through
+from acidctl.base.task_progress import through
 from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.orc.write.acid_writer import ascending
 from acidctl.rows.read.delete_set import Bools, Keys, Longs

@@ -16,6 +16,7 @@ from support.memory_store import MemoryFileSystem
 from support.terminals import Terminals
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.task_progress import done, telling
 from acidctl.cli.output.last_line import LastLine, Listed, listings
 from acidctl.cli.output.logs import JsonLog
 from acidctl.cli.output.progress import Bar, bar_text, progress
@@ -25,7 +26,6 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
-from acidctl.compaction.working import done, telling
 from acidctl.location.walk import list_entries, listening, walk_locations
 from acidctl.verbs.compact import _Bytes
 

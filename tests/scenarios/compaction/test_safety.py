@@ -229,8 +229,7 @@ def test_layouts_that_hive_never_writes_are_not_merged(table: Path, extra: str, 
 
 def test_ids_of_rows_that_are_in_two_files_of_one_directory(table: Path) -> None:
     """Rows of a file without ids are numbered beside a file that has those numbers: one of each two would be lost."""
-    numbers = pa.array([7, 8], pa.int32())
-    pyarrow_orc.write_table(pa.table({"a": numbers, "b": numbers}), str(table / "delta_1_1_0" / "000000_0"))
+    pyarrow_orc.write_table(pa.table({"a": [7, 8], "b": [7, 8]}), str(table / "delta_1_1_0" / "000000_0"))
     before, rows = contents(table), pairs_of(table)
     snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
     with pytest.raises(BadDataError, match="V25"):
