@@ -150,7 +150,7 @@ class Locations(ArrowRows):
             run_id = step.run
             yield step
         for one in _failures(events):
-            yield Step(location=one.location, result=one.result, error=one.error, step=Part.COMPACT, of=one, run=run_id)
+            yield Step(location=one.location, result=one.result, error=one.error, part=Part.COMPACT, of=one, run=run_id)
 
     def status(self, older_than: Duration = DAY) -> Iterator[LocationStatus]:
         """Yield what each location holds, costs its readers and needs.

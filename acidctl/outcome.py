@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -75,15 +75,20 @@ class NextCommand:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """A table about one outcome; the last column has sentences, and columns called size or entries have numbers."""
+    """A table about one outcome; the last column has sentences, and columns called size or entries have numbers.
+
+    Attributes:
+        is_folded: a row stands for several entries, which have rows of their own with `-v`.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one location. Each verb has a class of its own that adds what it knows.
+    """The outcome of one location; each verb has a class that adds what it knows.
 
     A location that was dropped meanwhile did not fail: there is nothing to do.
 
@@ -91,12 +96,14 @@ class Outcome:
         location: as a user would type it.
         reasons: why; none if the result says it.
         error: of a location that failed.
+        part: the part of a nightly run; empty for any other run.
     """
 
     location: str
     result: Result
     reasons: tuple[Reason, ...] = ()
     error: AcidctlError | None = None
+    part: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.error, GoneError):
@@ -129,11 +136,6 @@ class Outcome:
         return self.error.exit_status if self.error else ExitStatus.DONE
 
     @property
-    def part(self) -> str:
-        """The part of a nightly run; empty for any other run."""
-        return ""
-
-    @property
     def seconds(self) -> float | None:
         """Seconds of work in all tasks together; None if they are not measured."""
         return None
@@ -163,6 +165,13 @@ class Outcome:
     def kept(self) -> Iterable[tuple[str, Reason]]:
         """Return the names of what stays in the location for now, each with the reason."""
         return ()
+
+    def waiting(self) -> tuple[int, float | None]:
+        """Return the bytes that a later run may free, and the time of the last of them.
+
+        The time is in seconds since the epoch; None if it is not known.
+        """
+        return 0, None
 
     def next_command(self) -> NextCommand | None:
         """Return the command that undoes this, or that comes next; None without one."""

@@ -43,24 +43,29 @@ class Thresholds:
     def with_properties(self, properties: Mapping[str, str]) -> Thresholds:
         """Return the thresholds with the table properties ``compactorthreshold.<key>``.
 
+        Hive's threshold for aborted transactions is accepted, and decides nothing: they are not counted.
+
         Raises:
             UsageProblem: a value is not a number, or a key is unknown.
         """
         keys = {
             "hive.compactor.delta.num.threshold": ("delta_count", int),
             "hive.compactor.delta.pct.threshold": ("delta_ratio", float),
+            "hive.compactor.abortedtxn.threshold": ("", int),
         }
         result = self
         for key, text in properties.items():
-            name, convert = keys.get(key.removeprefix("compactorthreshold."), ("", str))
-            if not name:
+            known = keys.get(key.removeprefix("compactorthreshold."))
+            if known is None:
                 if key.startswith(("compactorthreshold.", "hive.compactor.")):
                     raise UsageProblem(f"no threshold is called {key}", f"known are {', '.join(keys)}")
                 continue
+            name, convert = known
             try:
-                result = replace(result, **{name: convert(text)})
+                value = convert(text)
             except ValueError:
                 raise UsageProblem(f"cannot use the property {key}={text}", "its value is not a number") from None
+            result = replace(result, **{name: value}) if name else result
         return result
 
 

@@ -1,4 +1,4 @@
-"""Durations, deadlines that may be brought forward, and daily windows."""
+"""Parse durations and daily windows, and hold deadlines that may be brought forward."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class DailyWindow(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> DailyWindow:
-        """Return the window of ``01:00-05:00``.  UsageProblem if the text is not a window."""
+        """Return the window of ``01:00-05:00``.  Raises UsageProblem if the text is not a window."""
         try:
             start, end = (datetime.strptime(part.strip(), "%H:%M").time() for part in text.split("-"))
         except ValueError:

@@ -1,4 +1,4 @@
-"""A sequence that holds listings and footers of many locations as bytes: objects take ten times as much memory."""
+"""Hold listings and footers of many locations as bytes, in a sequence: objects take ten times as much memory."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,13 +16,30 @@ from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 STORE_THREADS = 16
 """Threads that wait for a store at the same time; clients keep at least as many connections."""
+
+
+@contextmanager
+def threads(jobs: int, name: str) -> Iterator[ThreadPoolExecutor]:
+    """Give a pool of threads for work that may be left: its end cancels what waits, and waits for nothing.
+
+    Args:
+        jobs: the number of threads.
+        name: the beginning of their names.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only where threads are needed
+
+    pool = ThreadPoolExecutor(jobs, name)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def in_order(

@@ -200,7 +200,7 @@ class Pool:
     def results(self) -> Iterator[tuple[Any, Any]]:
         """Yield (key, result, AcidctlError or Crash) of whatever ends next: at least one while any is unfinished.
 
-        EnvironmentProblem if no process can be started.
+        Raises EnvironmentProblem if no process can be started.
         """
         if self.size == 0:
             if self._queue and not self.until.is_over:
@@ -339,7 +339,7 @@ class Elsewhere:
         self._pool = Pool(1, Limits(SILENT_SECONDS, 0), forks=forks, keeps=not forks or NOTES.shared is not None)
 
     def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> Any:
-        """Return the rows of a stripe.  The reader's errors, and BadDataError if it crashes or hangs."""
+        """Return the rows of a stripe.  Raises the reader's errors, and BadDataError if it crashes or hangs."""
         return self._asked("read_stripe", i, columns)
 
     def read_first(self, count: int) -> Any:

@@ -1,4 +1,4 @@
-"""What a cleaning of a location frees now and later, and what holds back the rest."""
+"""The bytes that a cleaning frees now and later, and the reasons for what stays."""
 
 from __future__ import annotations
 

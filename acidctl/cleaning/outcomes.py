@@ -10,7 +10,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import EntryKind
 from acidctl.base.errors import AcidctlError
 from acidctl.base.printable import one_line
-from acidctl.cleaning.freeable import held_back
+from acidctl.cleaning.freeable import freeable_of, held_back
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun
 from acidctl.location.change.kept_run import KeptRunOutcome
@@ -72,7 +72,8 @@ class PlannedCleaning(Outcome):
             )
             for (state, _), group in groups.items()
         )
-        return Details(("name", *["entries"] * is_long, "state", "size", "reason"), tuple(rows)) if groups else None
+        columns = ("name", *["entries"] * is_long, "state", "size", "reason")
+        return Details(columns, tuple(rows), is_long) if groups else None
 
     def remarks(self) -> Iterable[Remark]:
         if any(Code.TRANSACTION_UNKNOWN in why.codes for _, why in self.kept()):
@@ -85,6 +86,10 @@ class PlannedCleaning(Outcome):
             children = self.plan.snapshot.listing.files_by_child
             size = sum(entry.size for name in postponed for entry in children.get(name, ()))
             yield from ((name, reason(Code.BUDGET_IS_USED, bytes=size)) for name in postponed)
+
+    def waiting(self) -> tuple[int, float | None]:
+        free = freeable_of(self.plan)
+        return free.later, free.until
 
     def amounts(self) -> Mapping[str, int]:
         return _amounts(self.plan.removals)
@@ -179,6 +184,9 @@ class Cleaned(PlannedCleaning):
 
     def kept(self) -> Iterator[tuple[str, Reason]]:
         return iter(())  # shown with the plan
+
+    def waiting(self) -> tuple[int, float | None]:
+        return 0, None
 
     def remarks(self) -> Iterable[Remark]:
         folders = dict.fromkeys(path.rpartition("/")[0] for path in self.places)

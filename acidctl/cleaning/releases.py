@@ -51,8 +51,8 @@ class Releases:
     def _released_now(self) -> set[str]:
         if self._now.history_problem:
             return set()
-        unneeded = {verdict.name for verdict in removable(self._now)} - self._reasons.keys()
-        return unneeded & {verdict.name for verdict in removable(self._snapshot.state)}
+        unneeded = {verdict.name for verdict in _removable(self._now)} - self._reasons.keys()
+        return unneeded & {verdict.name for verdict in _removable(self._snapshot.state)}
 
     def old(self, policy: Policy, now: float) -> set[str]:
         """Return what was released for all readers that began before the retention."""
@@ -69,7 +69,7 @@ class Releases:
 
     def kept_back(self) -> dict[str, Reason]:
         """Return what readers do not need now but the rules keep, with the reason."""
-        unneeded = {verdict.name for verdict in removable(self._snapshot.state)} - self.at(None)
+        unneeded = {verdict.name for verdict in _removable(self._snapshot.state)} - self.at(None)
         return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
 
     def waiting(self, names: Iterable[str], policy: Policy, now: float) -> list[LaterEntry]:
@@ -161,7 +161,7 @@ class Releases:
         state = self._cleaner.select(listing)
         if state.history_problem:
             return set()
-        return {verdict.name for verdict in removable(state)} - self._doubts(listing, state).keys()
+        return {verdict.name for verdict in _removable(state)} - self._doubts(listing, state).keys()
 
     @cached_property
     def _visible(self) -> int:
@@ -208,21 +208,21 @@ class Releases:
         for name in unmarked_bases(listing, state):
             kept[name] = reason(Code.UNMARKED_BASE)
         kept |= self._lost
-        for verdict in removable(state):
+        for verdict in _removable(state):
             strange = next(strange_paths(self._entries.get(verdict.name, ()), listing.table_type), "")
             if strange:
                 kept[verdict.name] = reason(Code.STRANGE_PATH, path=strange)
         return kept
 
     def _unreadable(self, state: AcidState) -> Iterator[tuple[str, Reason]]:
-        for name in sorted({by for verdict in removable(state) for by in verdict.reason.by}):
+        for name in sorted({by for verdict in _removable(state) for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
                 yield name, why
 
     @cached_property
     def _entries(self) -> Mapping[str, list[Entry]]:
-        """Return all entries by child, at any time: a strange entry never may be removed."""
+        """Return all entries by child, at any time: a strange entry may never be removed."""
         return self._snapshot.listing.by_child
 
     @cached_property
@@ -262,5 +262,5 @@ def _held_by(reader: Reader) -> Reason:
     )
 
 
-def removable(state: AcidState) -> list[Verdict]:
+def _removable(state: AcidState) -> list[Verdict]:
     return [verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]

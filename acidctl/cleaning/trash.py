@@ -38,6 +38,10 @@ from acidctl.storage.port import FileSystem, join, parent_of
 
 TRASH = ".acidctl-trash"
 
+_PROTOCOLS = ("webhdfs", "swebhdfs", "hdfs")
+_ATTEMPTS = 3
+_OWN = "leave out --trash hdfs, for the trash of the location itself"
+
 
 @dataclass(frozen=True, slots=True)
 class TrashRun(Run):
@@ -235,10 +239,6 @@ def _content(entries: Iterable[Entry], names: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-_PROTOCOLS = ("webhdfs", "swebhdfs", "hdfs")
-_ATTEMPTS = 3
-
-
 def is_hdfs(fs: FileSystem) -> bool:
     """Say if a store is HDFS."""
     return fs.spec.protocol in _PROTOCOLS
@@ -318,9 +318,6 @@ def _make_folder(fs: FileSystem, root: str, path: str) -> str:
                 folder = _with_time(folder)
         fs.make_dirs(folder)
     return folder
-
-
-_OWN = "leave out --trash hdfs, for the trash of the location itself"
 
 
 def _with_zone_hint(error: StorageError) -> StorageError:

@@ -317,12 +317,18 @@ def _say_interrupted(hint: str) -> None:
     _say(f"interrupted; {hint}" if hint else "interrupted", "", "", ExitStatus.INTERRUPTED)
 
 
+_GONE = {"--list-rules": "`acidctl explain rules` lists them"}
+"""Hints for options that there were."""
+
+
 def _show_usage(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"see `{context.command_path} --help`" if context else ""
+    if isinstance(error, click.NoSuchOption):
+        hint = _GONE.get(error.option_name, hint)
     _say(error.format_message(), _source_of(error), hint, error.exit_code)
 
 

@@ -1,4 +1,4 @@
-"""Which compaction is due in a location, and why none is, from its listing alone (format sections 8 and 9)."""
+"""Decides from a listing alone which compaction is due in a location, or why none is (format sections 8 and 9)."""
 
 from __future__ import annotations
 

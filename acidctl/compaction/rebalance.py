@@ -32,6 +32,8 @@ _COLUMN = re.compile(
     r"\s*(?:`([^`]+)`|(\w+))(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*", re.ASCII | re.IGNORECASE
 )
 
+_WAYS = {False: "ascending", True: "descending"}
+
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:
@@ -92,9 +94,6 @@ def sorted_places(keys: Sequence[pa.Table]) -> NDArray[np.int64]:
     table = pa.concat_tables(keys)
     by = [(name, name.partition(" ")[2]) for name in table.column_names]
     return np.asarray(pc.sort_indices(table, sort_keys=by).to_numpy(), np.int64)
-
-
-_WAYS = {False: "ascending", True: "descending"}
 
 
 def _values(column: pa.Array) -> list[pa.Array]:

@@ -218,6 +218,7 @@ def plan_location(found: TableLocation, request: CompactionRequest) -> Planned |
 
     Whoever carries the plan out checks first that the lists are those of the table: :func:`of_changed_tables`.
     """
+    snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
     with_queue = not (request.in_queue or request.wait)
     try:
@@ -225,11 +226,12 @@ def plan_location(found: TableLocation, request: CompactionRequest) -> Planned |
         location = resolve(found, compactor=True, queue=with_queue)
         # If Hive is at work in the location, or nothing may be changed, an interrupted publication waits.
         if not request.changes_nothing and _busy(location, request) is None:
-            finished = finish_interrupted(location.for_compactor(), request.locking)
+            snapshot = location.for_compactor()
+            finished = finish_interrupted(snapshot, request.locking)
         if finished:
             location = resolve(found.reload(), compactor=True, queue=with_queue)
     except AcidctlError as error:
-        return PlanRefused(location=found.shown, error=error)
+        return PlanRefused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
     return replace(plan_resolved(location, request), finished=finished)
 
 

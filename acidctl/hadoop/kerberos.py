@@ -48,8 +48,8 @@ def gssapi_for(doing: str) -> Any:
 def credentials(gssapi: Any, keytab: str, principal: str) -> Any:
     """Return the credentials of a keytab or of a ticket; None lets the library choose a ticket.
 
-    A keytab's tickets are kept in this process: those of the user stay as they are.  AccessError if there is none, or
-    it has expired.
+    A keytab's tickets are kept in this process: those of the user stay as they are.  Raises AccessError if there is
+    none, or it has expired.
     """
     if not keytab and not principal:
         return None

@@ -33,7 +33,7 @@ class Token:
 
     @classmethod
     def of_text(cls, text: str) -> Token:
-        """Return the token of Hadoop's URL-safe text.  ValueError if it is none."""
+        """Return the token of Hadoop's URL-safe text.  Raises ValueError if it is none."""
         try:
             source = _Writable(urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4)))
             token = source.token()
@@ -52,7 +52,7 @@ class Token:
 def tokens_of_job(environ: Mapping[str, str]) -> list[Token]:
     """Return the tokens of the file that the environment names; none where it names none.
 
-    UsageProblem if the file cannot be read.
+    Raises UsageProblem if the file cannot be read.
     """
     path = environ.get(VARIABLE)
     if not path:

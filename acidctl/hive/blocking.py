@@ -1,4 +1,4 @@
-"""What holds back cleanings, and which entries of the queue are stuck, in one view of a metastore.
+"""Find what holds back cleanings, and which entries of the queue are stuck, in one view of a metastore.
 
 Hive 4 cleans an entry when all transactions that began before its compaction's commit have ended, whatever tables they
 use. Hive 3 cleans an entry when the locks that were on its location when the cleaner first saw it are gone.

@@ -14,6 +14,7 @@ from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned,
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import Task
 from acidctl.location.change.work_log import Fact, LogEntry, log_done, of_night
+from acidctl.location.snapshot import Snapshot
 from acidctl.location.table_location import TableLocation
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def compact_locations(
     with closing(Heartbeats(metastore)) as heartbeats:
         take = partial(QueueEntryLease.take, metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
-        wanted = [(found, replace(request, mode=Mode(plan.plan.asked))) for found, plan in under_hive]
+        wanted = [(found, replace(request, mode=Mode(plan.plan.asked)), plan.snapshot) for found, plan in under_hive]
         # Writers wait for the lock of a rebalance, so it is held for one location at a time.
         for batch in batches(wanted, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
             with closing(compact_under_leases(take, batch, carry)) as answers:
@@ -92,12 +93,13 @@ def compact_locations(
 
 def compact_under_leases(
     take: Callable[[TableLocation, CompactionRequest], QueueEntryLease],
-    wanted: Sequence[tuple[TableLocation, CompactionRequest]],
+    wanted: Sequence[tuple[TableLocation, CompactionRequest, Snapshot | None]],
     carry: Callable[..., Generator[Compacted, None, None]],
 ) -> Generator[Compacted | NoWork | PlanRefused, None, None]:
     """Plan locations under a lease each, and carry the plans out together; every lease ends, whatever happens.
 
     Args:
+        wanted: locations, each with its request and the snapshot to report if no lease or plan can be had.
         carry: carries plans out, as :func:`acidctl.compaction.request.carry_out` with its `check`.
     """
     leases: dict[str, tuple[QueueEntryLease, CompactionRequest]] = {}
@@ -107,7 +109,7 @@ def compact_under_leases(
         leases[plan.staging][0].check()
 
     try:
-        for found, request in wanted:
+        for found, request, seen in wanted:
             lease = None
             try:
                 lease = take(found, request)
@@ -116,7 +118,7 @@ def compact_under_leases(
             except AcidctlError as error:
                 if lease:
                     lease.give_up(error)
-                answer = PlanRefused(location=found.shown, error=error)
+                answer = PlanRefused(location=found.shown, error=error, snapshot=seen)
             if isinstance(answer, Planned):
                 leases[answer.plan.staging] = leases.pop(found.shown)
                 ready.append(answer)

@@ -1,4 +1,4 @@
-"""Entries that a worker gives back to Hive's queue: its own, those of dead workers, and those for other workers."""
+"""Give entries back to Hive's queue: a worker's own, those of dead workers, and those for other workers."""
 
 from __future__ import annotations
 
@@ -258,14 +258,15 @@ class Claims:
 
     def why_foreign(self, metastore: Metastore, entry: interface.QueueEntry) -> str:
         """Return the result of :func:`why_foreign`, which is kept if the table could be looked at."""
-        if entry.id not in self._reasons:
-            if len(self._reasons) >= _MOST_REASONS:
-                self._reasons.clear()
+        why = self._reasons.get(entry.id)
+        if why is None:
             why = why_foreign(metastore, entry)
             if why.startswith(_UNSEEN):  # try again at the next check
                 return why
+            if len(self._reasons) >= _MOST_REASONS:
+                self._reasons.clear()
             self._reasons[entry.id] = why
-        return self._reasons[entry.id]
+        return why  # another slot may have cleared the reasons meanwhile
 
     def _may_claim(self, metastore: Metastore) -> bool:
         """Return whether to claim; also if nothing waits, as a claim may return old entries of other pools."""

@@ -272,7 +272,7 @@ def _request(metastore: Metastore, wish: queue.Wish, request: CompactionRequest)
             if answer.id:
                 raise in_the_way(wish.name, answer.id, answer.state, entry.worker if entry else "")
             hint = "SHOW COMPACTIONS tells more"
-            raise RefusedError(f"Hive's queue does not take {wish.name}", answer.message or "", hint)
+            raise RefusedError(f"Hive's queue does not take {wish.name}", answer.message, hint)
         time.sleep(min(pause, seconds))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 

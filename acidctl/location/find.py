@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import TableType
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
-from acidctl.base.parallel import in_order
+from acidctl.base.parallel import threads
 from acidctl.location.arguments import HIVE, FromMetastore, HiveName, at_its_line, is_hive_name
 from acidctl.location.evidence import Evidence, not_known, refuse_part_of_others
 from acidctl.location.other_formats import FormatDetector
@@ -25,7 +26,7 @@ from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import some_of
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future
 
     from acidctl.location.warehouse import Warehouse
 
@@ -275,20 +276,9 @@ def _walk(
     if not fs.is_local and looks:
         yield from _ahead(fs, root, resolver, observer)
         return
-    with naming_near(fs, root), nullcontext() if fs.is_local else _walkers() as pool:
+    with naming_near(fs, root), nullcontext() if fs.is_local else threads(_THREADS, "acidctl-walk") as pool:
         for location, top in walk_locations(fs, root, observer, pool):
             yield TableLocation(fs, location, location.path == root, resolver, top, root=root)
-
-
-@contextmanager
-def _walkers() -> Iterator[ThreadPoolExecutor]:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
-
-    pool = ThreadPoolExecutor(_THREADS, "acidctl-walk")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _going_on(
@@ -306,9 +296,23 @@ def _going_on(
 
 
 def _ahead(fs: FileSystem, root: str, resolver: SnapshotResolver, observer: Observer) -> Iterator[TableLocation]:
-    """List some locations while the one before them is worked on, to hide the latency of the store."""
-    for found, listed in in_order(_walk(fs, root, resolver, observer, looks=False), _listing_of, _THREADS):
-        yield replace(found, listed=listed)
+    """List some locations while the one before them is worked on, to hide the latency of the store.
+
+    Neither Ctrl-C nor an end of the iteration waits for the listings that are running.
+    """
+    waiting: deque[tuple[TableLocation, Future[DirectoryListing | AcidctlError]]] = deque()
+    # A pool of its own: if listings took all threads of a single one, the walk would wait for them.
+    with threads(_THREADS, "acidctl-look") as pool:
+        for found in _walk(fs, root, resolver, observer, looks=False):
+            waiting.append((found, pool.submit(_listing_of, found)))
+            while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
+                yield _with_listing(*waiting.popleft())
+        while waiting:
+            yield _with_listing(*waiting.popleft())
+
+
+def _with_listing(found: TableLocation, listed: Future[DirectoryListing | AcidctlError]) -> TableLocation:
+    return replace(found, listed=listed.result())
 
 
 def _listing_of(found: TableLocation) -> DirectoryListing | AcidctlError:

@@ -28,7 +28,7 @@ class MetastoreFacts:
 
     Attributes:
         properties: those of the table and of its database.
-        hive: the version of Hive of which the metastore is.
+        hive: the metastore's version of Hive.
         entry: the entry of Hive's queue for the location, if it was asked for.
         has_pools: the metastore is of Hive 4, in which an entry can be in a pool, and can be removed.
         decides: the metastore, and not the user, decides which write ids count.
@@ -50,7 +50,6 @@ class ResolvedLocation:
 
     Attributes:
         shown: the path, as a user would type it.
-        hive_name: the name in the metastore, ``hive:db.table/key=value``; empty if the metastore does not have it.
         reader: the state as a reader sees it, with the readers that hold locks; None if it was not asked for.
         compactor: the state as a compaction sees it (format section 7.3), or why there is none; None if it was not
             asked for.
@@ -60,7 +59,6 @@ class ResolvedLocation:
     fs: FileSystem
     location: WalkedLocation
     shown: str
-    hive_name: str
     listing: DirectoryListing
     metastore: MetastoreFacts
     reader: Snapshot | None = None
@@ -125,7 +123,6 @@ def resolve(
             found.fs,
             found.location,
             found.shown,
-            found.hive_name,
             found.look,
             facts,
             as_reader,

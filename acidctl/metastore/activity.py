@@ -46,7 +46,7 @@ def spelled_alike(partition: str) -> str:
 
 
 class OfLocation:
-    """A thing of a table, or of a partition by Hive's name; the partition is empty for a whole table."""
+    """Base of values of a table, or of one of its partitions (by Hive's name; empty for the whole table)."""
 
     __slots__ = ()
     database: str

@@ -123,8 +123,11 @@ class Metastore:
                     raise
             raise AssertionError("the last attempt returns or raises")
 
-    def insist(self, method: Method, *arguments: Any) -> Any:
+    def insist(self, method: Method, *arguments: Any, after: type[AcidctlError] = Unreachable) -> Any:
         """Call a method, and call it once more if it fails: the connection may just be lost, and a second call is safe.
+
+        Args:
+            after: the errors after which it is called once more, but for LostTransaction.
 
         Raises:
             LostTransaction: the transaction or the lock has ended.
@@ -133,7 +136,7 @@ class Metastore:
             return self.call(method, *arguments)
         except LostTransaction:
             raise
-        except AcidctlError:
+        except after:
             return self.call(method, *arguments)
 
     def another(self, patience: float = math.inf, rounds: int | None = None) -> Metastore:

@@ -22,7 +22,7 @@ from acidctl.metastore.wire import (
     method,
     set_of,
     struct,
-    struct_of,
+    untyped_struct,
 )
 
 TxnType = IntEnum(
@@ -131,11 +131,11 @@ class Database(Struct):
     managed_location: str | None = field(10, STRING)
 
 
-TableMeta = struct_of(
+TableMeta = untyped_struct(
     "TableMeta", database=field(1, STRING, ""), name=field(2, STRING, ""), table_type=field(3, STRING, "")
 )
-ClientCapabilities = struct_of("ClientCapabilities", values=field(1, list_of(I32), (INSERT_ONLY_TABLES,)))
-GetTableRequest = struct_of(
+ClientCapabilities = untyped_struct("ClientCapabilities", values=field(1, list_of(I32), (INSERT_ONLY_TABLES,)))
+GetTableRequest = untyped_struct(
     "GetTableRequest",
     database=field(1, STRING, ""),
     name=field(2, STRING, ""),
@@ -143,8 +143,8 @@ GetTableRequest = struct_of(
     processor_capabilities=field(8, list_of(STRING)),
     processor=field(9, STRING),
 )
-GetTableResult = struct_of("GetTableResult", table=field(1, Table))
-GetTablesRequest = struct_of(
+GetTableResult = untyped_struct("GetTableResult", table=field(1, Table))
+GetTablesRequest = untyped_struct(
     "GetTablesRequest",
     database=field(1, STRING, ""),
     names=field(2, list_of(STRING), ()),
@@ -152,7 +152,7 @@ GetTablesRequest = struct_of(
     processor_capabilities=field(5, list_of(STRING)),
     processor=field(6, STRING),
 )
-GetTablesResult = struct_of("GetTablesResult", tables=field(1, list_of(Table), ()))
+GetTablesResult = untyped_struct("GetTablesResult", tables=field(1, list_of(Table), ()))
 
 GET_ALL_DATABASES = method("get_all_databases", (), list_of(STRING), "MetaException")
 GET_DATABASE = method("get_database", (STRING,), Database, "NoSuchObjectException MetaException")
@@ -197,19 +197,36 @@ GET_PARTITIONS_WITH_FILES = method(
 # --- transactions ---------------------------------------------------------------------------------------------------
 
 
-OpenTxnRequest = struct_of(
-    "OpenTxnRequest",
-    count=field(1, I32, 1),
-    user=field(2, STRING, ""),
-    host=field(3, STRING, ""),
-    agent=field(4, STRING, "acidctl"),
-    txn_type=field(7, I32),
-)
-OpenTxnsResponse = struct_of("OpenTxnsResponse", txn_ids=field(1, list_of(I64), ()))
-AbortTxnRequest = struct_of("AbortTxnRequest", txn=field(1, I64, 0), error_code=field(4, I64))
-AbortTxnsRequest = struct_of("AbortTxnsRequest", txns=field(1, list_of(I64), ()), error_code=field(2, I64))
-CommitTxnRequest = struct_of("CommitTxnRequest", txn=field(1, I64, 0))
-GetOpenTxnsRequest = struct_of("GetOpenTxnsRequest", excluded_types=field(1, list_of(I32), ()))
+@struct
+class OpenTxnRequest(Struct):
+    count: int = field(1, I32, 1)
+    user: str = field(2, STRING, "")
+    host: str = field(3, STRING, "")
+    agent: str = field(4, STRING, "acidctl")
+    txn_type: int | None = field(7, I32)
+
+
+OpenTxnsResponse = untyped_struct("OpenTxnsResponse", txn_ids=field(1, list_of(I64), ()))
+
+
+@struct
+class AbortTxnRequest(Struct):
+    txn: int = field(1, I64, 0)
+    error_code: int | None = field(4, I64)
+
+
+@struct
+class AbortTxnsRequest(Struct):
+    txns: tuple[int, ...] = field(1, list_of(I64), ())
+    error_code: int | None = field(2, I64)
+
+
+@struct
+class CommitTxnRequest(Struct):
+    txn: int = field(1, I64, 0)
+
+
+GetOpenTxnsRequest = untyped_struct("GetOpenTxnsRequest", excluded_types=field(1, list_of(I32), ()))
 
 
 @struct
@@ -238,9 +255,11 @@ class OpenTxnsInfo(Struct):
     txns: tuple[TxnInfo, ...] = field(2, list_of(TxnInfo), ())
 
 
-ValidWriteIdsRequest = struct_of("ValidWriteIdsRequest", tables=field(1, list_of(STRING), ()), txns=field(2, STRING))
-MaxAllocatedRequest = struct_of("MaxAllocatedRequest", database=field(1, STRING, ""), table=field(2, STRING, ""))
-MaxAllocated = struct_of("MaxAllocated", write_id=field(1, I64, 0))
+ValidWriteIdsRequest = untyped_struct(
+    "ValidWriteIdsRequest", tables=field(1, list_of(STRING), ()), txns=field(2, STRING)
+)
+MaxAllocatedRequest = untyped_struct("MaxAllocatedRequest", database=field(1, STRING, ""), table=field(2, STRING, ""))
+MaxAllocated = untyped_struct("MaxAllocated", write_id=field(1, I64, 0))
 
 
 @struct
@@ -252,10 +271,17 @@ class TableWriteIds(Struct):
     aborted_bits: bytes = field(5, BINARY, b"")
 
 
-ValidWriteIdsResponse = struct_of("ValidWriteIdsResponse", tables=field(1, list_of(TableWriteIds), ()))
-HeartbeatRequest = struct_of("HeartbeatRequest", lock=field(1, I64), txn=field(2, I64))
-HeartbeatTxnRangeRequest = struct_of("HeartbeatTxnRangeRequest", first=field(1, I64, 0), last=field(2, I64, 0))
-HeartbeatTxnRangeResponse = struct_of(
+ValidWriteIdsResponse = untyped_struct("ValidWriteIdsResponse", tables=field(1, list_of(TableWriteIds), ()))
+
+
+@struct
+class HeartbeatRequest(Struct):
+    lock: int | None = field(1, I64)
+    txn: int | None = field(2, I64)
+
+
+HeartbeatTxnRangeRequest = untyped_struct("HeartbeatTxnRangeRequest", first=field(1, I64, 0), last=field(2, I64, 0))
+HeartbeatTxnRangeResponse = untyped_struct(
     "HeartbeatTxnRangeResponse", aborted=field(1, set_of(I64), frozenset()), unknown=field(2, set_of(I64), frozenset())
 )
 
@@ -291,19 +317,26 @@ class LockComponent(Struct):
     is_transactional: bool = field(7, BOOL, True)
 
 
-LockRequest = struct_of(
-    "LockRequest",
-    components=field(1, list_of(LockComponent), ()),
-    txn=field(2, I64),
-    user=field(3, STRING, ""),
-    host=field(4, STRING, ""),
-    agent=field(5, STRING, "acidctl"),
-    zero_wait=field(6, BOOL),
-)
-LockResponse = struct_of("LockResponse", lock=field(1, I64, 0), state=field(2, I32, 0), message=field(3, STRING))
-CheckLockRequest = struct_of("CheckLockRequest", lock=field(1, I64, 0), txn=field(2, I64))
-UnlockRequest = struct_of("UnlockRequest", lock=field(1, I64, 0))
-ShowLocksRequest = struct_of(
+@struct
+class LockRequest(Struct):
+    components: tuple[LockComponent, ...] = field(1, list_of(LockComponent), ())
+    txn: int | None = field(2, I64)
+    user: str = field(3, STRING, "")
+    host: str = field(4, STRING, "")
+    agent: str = field(5, STRING, "acidctl")
+    zero_wait: bool | None = field(6, BOOL)
+
+
+LockResponse = untyped_struct("LockResponse", lock=field(1, I64, 0), state=field(2, I32, 0), message=field(3, STRING))
+CheckLockRequest = untyped_struct("CheckLockRequest", lock=field(1, I64, 0), txn=field(2, I64))
+
+
+@struct
+class UnlockRequest(Struct):
+    lock: int = field(1, I64, 0)
+
+
+ShowLocksRequest = untyped_struct(
     "ShowLocksRequest", database=field(1, STRING), table=field(2, STRING), partition=field(3, STRING), txn=field(5, I64)
 )
 
@@ -327,7 +360,7 @@ class LockInfo(Struct):
     part: int | None = field(16, I64)
 
 
-ShowLocksResponse = struct_of("ShowLocksResponse", locks=field(1, list_of(LockInfo), ()))
+ShowLocksResponse = untyped_struct("ShowLocksResponse", locks=field(1, list_of(LockInfo), ()))
 
 LOCK = method("lock", (LockRequest,), LockResponse, _GONE, repeatable=False)
 CHECK_LOCK = method("check_lock", (CheckLockRequest,), LockResponse, f"{_GONE} NoSuchLockException")
@@ -338,31 +371,39 @@ SHOW_LOCKS = method("show_locks", (ShowLocksRequest,), ShowLocksResponse)
 # --- the queue of compactions ---------------------------------------------------------------------------------------
 
 
-CompactionRequest = struct_of(
-    "CompactionRequest",
-    database=field(1, STRING, ""),
-    table=field(2, STRING, ""),
-    partition=field(3, STRING),
-    type=field(4, I32, CompactionType.MAJOR),
-    run_as=field(5, STRING),
-    properties=field(6, map_of(STRING, STRING)),
-    initiator=field(7, STRING),
-    initiator_version=field(8, STRING),
-    pool=field(9, STRING),
-    buckets=field(10, I32),
-    order_by=field(11, STRING),
-)
+@struct
+class CompactionRequest(Struct):
+    database: str = field(1, STRING, "")
+    table: str = field(2, STRING, "")
+    partition: str | None = field(3, STRING)
+    type: int = field(4, I32, CompactionType.MAJOR)
+    run_as: str | None = field(5, STRING)
+    properties: Mapping[str, str] | None = field(6, map_of(STRING, STRING))
+    initiator: str | None = field(7, STRING)
+    initiator_version: str | None = field(8, STRING)
+    pool: str | None = field(9, STRING)
+    buckets: int | None = field(10, I32)
+    order_by: str | None = field(11, STRING)
 
 
 @struct
 class CompactionResponse(Struct):
+    """A metastore's answer to a request for a compaction.
+
+    Attributes:
+        id: of the new entry, or of the existing entry that blocks the request; 0 if unknown.
+        state: of that entry.
+        accepted: whether the entry is new.
+        message: the server's words; empty if there are none.
+    """
+
     id: int = field(1, I64, 0)
     state: str = field(2, STRING, "")
     accepted: bool = field(3, BOOL, False)
-    message: str | None = field(4, STRING)
+    message: str = field(4, STRING, "")
 
 
-ShowCompactRequest = struct_of(
+ShowCompactRequest = untyped_struct(
     "ShowCompactRequest",
     id=field(1, I64),
     pool=field(2, STRING),
@@ -403,12 +444,20 @@ class CompactionInfo(Struct):
     highest_write_id: int | None = field(24, I64)
 
 
-ShowCompactResponse = struct_of("ShowCompactResponse", entries=field(1, list_of(CompactionInfo), ()))
-AbortCompactionsRequest = struct_of("AbortCompactionsRequest", ids=field(1, list_of(I64), ()))
-AbortedCompaction = struct_of(
+ShowCompactResponse = untyped_struct("ShowCompactResponse", entries=field(1, list_of(CompactionInfo), ()))
+
+
+@struct
+class AbortCompactionsRequest(Struct):
+    ids: tuple[int, ...] = field(1, list_of(I64), ())
+
+
+AbortedCompaction = untyped_struct(
     "AbortedCompaction", id=field(1, I64, 0), status=field(2, STRING), message=field(3, STRING)
 )
-AbortCompactionsResponse = struct_of("AbortCompactionsResponse", aborted=field(1, map_of(I64, AbortedCompaction), {}))
+AbortCompactionsResponse = untyped_struct(
+    "AbortCompactionsResponse", aborted=field(1, map_of(I64, AbortedCompaction), {})
+)
 
 COMPACT = method("compact2", (CompactionRequest,), CompactionResponse, repeatable=False)
 SHOW_COMPACT = method("show_compact", (ShowCompactRequest,), ShowCompactResponse)
@@ -443,10 +492,15 @@ class QueueEntry(Struct):
         return f"{self.database}.{self.table}" + (f"/{self.partition}" if self.partition else "")
 
 
-MaybeQueueEntry = struct_of("MaybeQueueEntry", entry=field(1, QueueEntry))
-FindNextCompactRequest = struct_of(
-    "FindNextCompactRequest", worker=field(1, STRING), worker_version=field(2, STRING), pool=field(3, STRING)
-)
+MaybeQueueEntry = untyped_struct("MaybeQueueEntry", entry=field(1, QueueEntry))
+
+
+@struct
+class FindNextCompactRequest(Struct):
+    worker: str | None = field(1, STRING)
+    worker_version: str | None = field(2, STRING)
+    pool: str | None = field(3, STRING)
+
 
 FIND_NEXT_COMPACT = method(
     "find_next_compact2", (FindNextCompactRequest,), MaybeQueueEntry, "MetaException", repeatable=False

@@ -1,4 +1,4 @@
-"""The metastore's queue of compactions and its history: list, request, claim and mark entries.
+"""List, request, claim and mark entries of the metastore's queue of compactions and its history.
 
 The server does not check who marks an entry, and mostly not whether it still belongs to the worker: callers check.
 """
@@ -236,7 +236,7 @@ def request_compaction(metastore: Metastore, wish: Wish) -> interface.Compaction
     answer: interface.CompactionResponse = metastore.call(interface.COMPACT, request)
     if answer.accepted:
         return replace(answer, state=answer.state or INITIATED)
-    if named := _REFUSED_BY.search(answer.message or ""):
+    if named := _REFUSED_BY.search(answer.message):
         return replace(answer, id=int(named[2]), state=named[1])
     return replace(answer, id=max(answer.id, 0))
 

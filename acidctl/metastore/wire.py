@@ -92,8 +92,11 @@ def struct(cls: type[_T]) -> type[_T]:
     return made
 
 
-def struct_of(name: str, /, **fields: Any) -> Any:
-    """Return a struct of some fields, for a message that is made or read at one place only."""
+def untyped_struct(name: str, /, **fields: Any) -> Any:
+    """Return a struct of some fields, for a message that only asks or answers and is made or read at one place.
+
+    Messages that change something are typed by :func:`struct`.
+    """
     return struct(type(name, (Struct,), {"__annotations__": dict.fromkeys(fields, Any), **fields}))
 
 

@@ -57,7 +57,7 @@ class ByteSource:
     def read(self, offset: int, count: int) -> bytes:
         """Return exactly `count` bytes from `offset`.
 
-        BadDataError if the range is not inside the source, or the file is shorter than the source claims.
+        Raises BadDataError if the range is not inside the source, or the file is shorter than the source claims.
         """
         if offset < 0 or count < 0 or offset + count > self.size:
             raise damaged(self.path, f"it refers to {count} bytes at {offset}, but is {self.size} bytes long")

@@ -21,7 +21,7 @@ _OTHER_NAMES = {"integer": "int", "numeric": "decimal", "double precision": "dou
 def parse_type(text: str) -> OrcType:
     """Return the type that a text names; column ids are not set.
 
-    BadDataError if Hive does not have this type, or tables cannot have it.
+    Raises BadDataError if Hive does not have this type, or tables cannot have it.
     """
     node, at = _node(text, 0, 0)
     if at != len(text):
@@ -99,7 +99,10 @@ def _unknown(text: str) -> BadDataError:
 
 
 def row_type_of(columns: tuple[tuple[str, str], ...]) -> OrcType:
-    """Return the row type of columns, given by name and type.  BadDataError if the type of a column is unknown."""
+    """Return the row type of columns, given by name and type.
+
+    Raises BadDataError if the type of a column is unknown.
+    """
     children = []
     for name, text in columns:
         try:

@@ -47,7 +47,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """Return the present value.  UsageProblem if the variable is not a number."""
+        """Return the present value.  Raises UsageProblem if the variable is not a number."""
         text = os.environ.get(self.variable)
         return _parsed(self.variable, text) if text else self.default
 
@@ -114,7 +114,7 @@ class DecodingBudget:
     def add(self, part: int, amount: float) -> None:
         """Count decoded bytes of a part that takes no time to start with.
 
-        LimitError if the total is too large for the size of the file.
+        Raises LimitError if the total is too large for the size of the file.
         """
         more = amount - self._parts.get(part, 0.0)
         if more <= 0:

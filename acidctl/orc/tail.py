@@ -14,12 +14,12 @@ from typing import NamedTuple, TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from acidctl.base.errors import BadDataError
-from acidctl.base.memory_growth import GROWTH
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource, damaged
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
 from acidctl.orc.types import OrcType, Schema, schema_of
+from acidctl.orc.varint import LEAST_PART, count_parts
 
 KEY_INDEX = "hive.acid.key.index"
 ACID_STATS = "hive.acid.stats"
@@ -31,10 +31,11 @@ FIRST_READ = 16 * 1024
 
 KNOWN_VERSIONS = ((0, 11), (0, 12))
 CALENDARS = {1: "julian_gregorian", 2: "proleptic_gregorian"}
-_FEW_BYTES = 64 * 1024  # messages of at most this size cannot take much memory when parsed
-_LEAST_MEMORY, _PARSED = 256 << 20, 8
-"""A message may take this much memory, or this many times its bytes: an empty part has 2 bytes and takes a hundred."""
-_NO_MEMORY = "alloc failed"  # words in the protobuf run-time's error
+_FEW_BYTES = 64 * 1024
+"""Messages of at most this size cannot take much memory when parsed."""
+_PARTS_A_COLUMN, _PARTS_A_STRIPE = 24, 3
+"""The most messages and texts in one message, for each column and stripe that a file may have."""
+
 WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "cuDF")
 
 _KEY = re.compile(r"(-?\d{1,19}),(-?\d{1,19}),(-?\d{1,19})", re.ASCII)
@@ -105,12 +106,12 @@ class Tail:
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the type tree and what follows from it.  BadDataError if the types do not make a tree."""
+        """Return the type tree and what follows from it.  Raises BadDataError if the types do not make a tree."""
         return schema_of(self.footer.types, self.path)
 
     @property
     def type_tree(self) -> OrcType:
-        """Return the type tree.  BadDataError if the types do not make a tree."""
+        """Return the type tree.  Raises BadDataError if the types do not make a tree."""
         return self.schema.tree
 
     @property
@@ -187,7 +188,7 @@ class Tail:
         return statistics[column_id] if 0 <= column_id < len(statistics) else None
 
     def stripe_footer(self, i: int) -> pb.StripeFooter:
-        """Return streams and encodings of stripe `i`: one ranged read.  BadDataError if it is damaged."""
+        """Return streams and encodings of stripe `i`: one ranged read.  Raises BadDataError if it is damaged."""
         return self.parse_stripe_footer(i, self.raw_stripe_footer(i))
 
     def raw_stripe_footer(self, i: int) -> bytes:
@@ -198,7 +199,7 @@ class Tail:
     def parse_stripe_footer(self, i: int, raw: bytes | memoryview) -> pb.StripeFooter:
         """Parse the footer of stripe `i` from its bytes in the file; check that its streams fit into the stripe.
 
-        BadDataError if it cannot be parsed, or its streams are longer than the stripe.
+        Raises BadDataError if it cannot be parsed, or its streams are longer than the stripe.
         """
         stripe = self.stripes[i]
         footer = _parse(pb.StripeFooter, raw, (self.compression, self.block_size), self.path, f"footer of stripe {i}")
@@ -233,13 +234,16 @@ class Tail:
         return keys
 
     def acid_stats(self) -> tuple[int, int, int] | None:
-        """Return ``hive.acid.stats``: (inserts, updates, deletes), None if missing.  BadDataError if malformed."""
+        """Return ``hive.acid.stats``: (inserts, updates, deletes), None if missing.
+
+        Raises BadDataError if it is malformed.
+        """
         match = self._matched(ACID_STATS, _COUNTS, "three counts")
         return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
     @property
     def acid_version(self) -> int | None:
-        """Return ``hive.acid.version``, None if missing.  BadDataError if it is not a number."""
+        """Return ``hive.acid.version``, None if missing.  Raises BadDataError if it is not a number."""
         match = self._matched(ACID_VERSION, _VERSION, "a number")
         return int(match[0]) if match else None
 
@@ -368,22 +372,27 @@ def _notes(postscript: pb.PostScript, footer: pb.Footer) -> tuple[str, ...]:
 def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, int], path: str, what: str) -> _Parsed:
     try:
         plain = decompress(raw, *codec)
-        if len(plain) <= _FEW_BYTES:
-            return message.FromString(plain)
-        with GROWTH.limited(max(_LEAST_MEMORY, _PARSED * len(plain))):
-            return message.FromString(plain)
+        _check_parts(message, plain, path, what)
+        return message.FromString(plain)
     except TooLarge as error:
         raise TAIL.error(path, f"decompressed size of its {what}") from error
     except ChunkError as error:
         raise damaged(path, f"its {what} cannot be decompressed: {error}") from error
-    except (DecodeError, ValueError, MemoryError) as error:
-        if isinstance(error, MemoryError) or _NO_MEMORY in str(error):
-            raise COLUMNS.error(path, f"number of the parts of its {what}") from error
+    except (DecodeError, ValueError) as error:
         raise damaged(path, f"its {what} is not what ORC defines") from error
     except LimitError:
         raise
     except BadDataError as error:
         raise type(error)(f"{path}: {error.what}", error.why, error.hint) from error
+
+
+def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> None:
+    """Refuse a message of very many parts: an empty part takes two bytes here, and a hundred in memory."""
+    if len(plain) <= _FEW_BYTES:
+        return
+    most = _PARTS_A_COLUMN * COLUMNS.value + _PARTS_A_STRIPE * STRIPES.value
+    if len(plain) > LEAST_PART * most and count_parts(message.DESCRIPTOR, plain, most) > most:
+        raise COLUMNS.error(path, f"number of the parts of its {what}")
 
 
 def as_text(value: str | bytes) -> str:

@@ -120,7 +120,8 @@ class Schema:
 def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
     """Return the schema that a footer's flat `types` describe.
 
-    BadDataError if the list is empty, is not a pre-order tree, is deeper than MAX_DEPTH, or names an unknown kind.
+    Raises BadDataError if the list is empty, is not a pre-order tree, is deeper than MAX_DEPTH, or names an unknown
+    kind.
     """
     if not types:
         raise _bad(path, "the footer lists no column types")

@@ -302,7 +302,7 @@ class SparkRunner:
     def results(self) -> Iterator[tuple[Any, Any]]:
         """Yield (key, result, AcidctlError or Crash) of everything in the queue, as it comes.
 
-        EnvironmentProblem if Spark cannot be started or reached, or it died.
+        Raises EnvironmentProblem if Spark cannot be started or reached, or it died.
         """
         if not self._queue:
             return

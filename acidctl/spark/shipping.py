@@ -39,33 +39,28 @@ def zip_package(package: Path, target: Path) -> None:
 def prepare_executors(session: Session) -> None:
     """Ship the package to a cluster's executors and check their Python; does nothing for a local master.
 
-    Waits for the first executor as long as the session's ``start_timeout``.  EnvironmentProblem if no executor comes,
-    its Python is another version, or a package is missing there.
+    Waits for the first executor as long as the session's ``start_timeout``; each kind of Python worker is checked once.
+    If nothing is missing, the session counts as prepared.
+
+    Raises:
+        EnvironmentProblem: no executor comes, its Python is another version or cannot be started, or a package is
+            missing there or too old.
     """
     if session.is_local or session.shipped:
         return
-    check_facts(look_around(session))
-
-
-def look_around(session: Session) -> list[ExecutorFacts]:
-    """Ship the package, and see what there is on a cluster's executors; each kind of Python worker once.
-
-    Where nothing is missing the session counts as prepared.  EnvironmentProblem if no executor comes, or its Python
-    cannot be started.
-    """
     try:
         ship_package(session.context.addPyFile)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
     facts = {(fact.host, fact.executable, fact.versions, fact.problems): fact for fact in _ask(session)}
-    session.shipped = not any(next(problems_of(fact), None) for fact in facts.values())
-    return [facts[key] for key in sorted(facts)]
+    check_facts(facts[key] for key in sorted(facts))
+    session.shipped = True
 
 
 def ship_package(add: Callable[[str], None]) -> None:
     """Hand the zip of this package to `add`, a means of PySpark to send modules to executors.
 
-    EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
+    Raises EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
     """
     path_before = list(sys.path)
     try:

@@ -25,8 +25,6 @@ PACKAGES = (
     ("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google.protobuf", "protobuf"), ("fsspec", "fsspec"),
     ("isal", "isal"),
 )  # fmt: skip
-# What they need for some stores, or for `--verify full`.
-FOR_SOME = ("hdfs", "hdfs-native", "s3fs", "pyorc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class ExecutorFacts:
         python: the version of its Python.
         executable: the path of its Python.
         code: where it took this package from: a folder, or the zip file that was sent.
-        versions: (name on PyPI, version) of what is installed of the packages that tasks may need.
+        versions: (name on PyPI, version) of what is installed of the packages that every task needs.
         problems: (name on PyPI, error) of the packages that every task needs and that cannot be imported.
     """
 
@@ -67,7 +65,7 @@ def executor_facts(seconds: float) -> ExecutorFacts:
         platform.python_version(),
         sys.executable,
         __file__.partition("acidctl/spark/")[0],
-        tuple(versions_of([*(distribution for _, distribution in PACKAGES), *FOR_SOME])),
+        tuple(versions_of(distribution for _, distribution in PACKAGES)),
         tuple(problems),
     )
 
@@ -159,13 +157,13 @@ def missing_packages(distributions: Sequence[str], host: str, executable: str, w
     """Return the error for packages that the executors' Python misses."""
     what = f"The Python of the executor on {host} ({executable}) cannot import {', '.join(distributions)}"
     install = f"{executable} -m pip install {' '.join(distributions)}"
-    return EnvironmentProblem(what, why, f"Install there: {install}; or name another Python with PYSPARK_PYTHON")
+    return EnvironmentProblem(what, why, f"Run there: {install}; or name another Python with PYSPARK_PYTHON")
 
 
 def split_pickled(tasks: Sequence[Any], indexes: Sequence[int]) -> bytes:
     """Return one batch for :class:`BatchRunner`: every task is pickled by itself, so that a bad one spoils no other.
 
-    TypeError if a task cannot be pickled.
+    Raises TypeError if a task cannot be pickled.
     """
     pairs = []
     for index in indexes:

@@ -80,8 +80,11 @@ class FsspecFileSystem(RemoteStore):
         entry = self.stat(path)
         if entry.is_dir:
             raise os_errors.is_a_directory("read", self.display(path))
-        reader = RangedReader(lambda start, end: self._fetch(path, start, end), entry.size, self.display(path))
-        return cast(BinaryIO, reader)
+        if isinstance(self._fs, AsyncFileSystem):
+            reader = RangedReader(lambda start, end: self._fetch(path, start, end), entry.size, self.display(path))
+            return cast(BinaryIO, reader)
+        with self._mapped("read", path):  # a range of its own would open the file again for every piece
+            return cast(BinaryIO, self._fs.open(self._inner(path), "rb"))
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
         if offset >= 0 and length:  # the common case needs no request for the size first
@@ -171,7 +174,7 @@ class FsspecFileSystem(RemoteStore):
 
     def copy(self, source: str, target: str) -> None:
         if not self.can_copy:
-            super().copy(source, target)
+            raise os_errors.cannot_copy(self.display(source))
         entry = self.stat(source)
         if entry.is_dir:
             raise os_errors.is_a_directory("copy", self.display(source))

@@ -94,7 +94,8 @@ def is_a_directory(doing: str, shown: str) -> NotFoundError:
 
 def cannot_rename(shown: str, scheme: str) -> StorageError:
     """Return the error for a store without renames."""
-    why, hint = f"{scheme} has no rename that is one step and never replaces", "copy the table to HDFS or a disk first"
+    why = f"{scheme} has no rename that is one step and never replaces"
+    hint = "copy the table to HDFS or a disk, work there, and copy it back"
     return StorageError(f"cannot rename {printable(shown)}", why, hint)
 
 

@@ -113,6 +113,9 @@ class RangedReader(io.BufferedIOBase):
         head = self._window[start - self._window_start : end - self._window_start]
         return head if end <= window_end else head + self._fill(window_end, end)
 
+    def read1(self, size: int = -1, /) -> bytes:
+        return self.read(size)
+
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))

@@ -34,7 +34,7 @@ def require_length(fs: FileSystem, path: str, written: int, look: Callable[[str]
 def require_content(fs: FileSystem, path: str, data: bytes) -> None:
     """Read a small file again that this process has just created, and remove an incomplete file.
 
-    StorageError if the file has other content, or does not exist.
+    Raises StorageError if the file has other content, or does not exist.
     """
     try:
         content = fs.read_bytes(path)

@@ -37,7 +37,10 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> RetryPolicy:
-        """Return the policy of the storage options ``timeout`` and ``retries``.  UsageProblem if they are invalid."""
+        """Return the policy of the storage options ``timeout`` and ``retries``.
+
+        Raises UsageProblem if they are invalid.
+        """
         try:
             timeout = float(options.get("timeout", TIMEOUT))
         except ValueError:

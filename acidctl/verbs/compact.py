@@ -228,7 +228,8 @@ class _Compactions:
         if isinstance(answer, Planned) and policy.kind not in (None, answer.plan.kind):
             due, answer = answer, plan_location(found, replace(request, mode=Mode(policy.kind)))
             if isinstance(answer, Planned):
-                answer = replace(answer, figures=due.figures, reasons=due.reasons, finished=due.finished)
+                answer = replace(answer, figures=due.figures, reasons=due.reasons)
+            answer = replace(answer, finished=(*due.finished, *answer.finished))
         if answer.finished:
             self.events.note(f"{answer.location}: finished an interrupted compaction: {', '.join(answer.finished)}")
         if answer.snapshot:

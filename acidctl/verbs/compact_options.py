@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from acidctl.base.errors import UsageProblem
-from acidctl.base.nearest import did_you_mean
 from acidctl.verbs.engine import TaskOptions
 from acidctl.verbs.options import Kind, LockOptions, Options, group, option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from acidctl.acid.listing import TableType
     from acidctl.acid.triggers import Thresholds
     from acidctl.compaction.output_settings import Writing
@@ -69,7 +66,7 @@ class WriteOptions(Options):
         from acidctl.compaction.proof.checksum import Verify
         from acidctl.orc.write.writer_settings import WriterSettings
 
-        overrides = _orc_settings(self.properties)
+        overrides = WriterSettings.parse(self.properties)
         WriterSettings(**overrides)  # refuses what cannot be written before anything is planned
         return Writing(
             overrides,
@@ -77,42 +74,6 @@ class WriteOptions(Options):
             reader=Hive(self.reader) if self.reader else None,
             apply_all_deletes=apply_all_deletes,
         )
-
-
-def _columns(text: str) -> tuple[str, ...]:
-    columns = tuple(column.strip() for column in text.split(",") if column.strip())
-    if not columns:
-        raise ValueError("it names no column")
-    return columns
-
-
-_ORC: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "orc.compress": ("compression", str.lower),
-    "orc.stripe.size": ("stripe_size", int),
-    "orc.row.index.stride": ("stride", int),
-    "orc.bloom.filter.columns": ("bloom_columns", _columns),
-    "orc.bloom.filter.fpp": ("bloom_fpp", float),
-}
-"""The fields of WriterSettings by their property of a table."""
-
-
-def _orc_settings(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    """Return the fields of WriterSettings that the properties set."""
-    settings: dict[str, Any] = {}
-    for key, text in properties:
-        if key not in _ORC and not key.startswith("orc."):
-            continue
-        if key not in _ORC:
-            raise UsageProblem(
-                f"--property {key} changes nothing", "", did_you_mean(key, _ORC, f"use {', '.join(_ORC)}")
-            )
-        field, read = _ORC[key]
-        try:
-            settings[field] = read(text)
-        except ValueError:
-            why = "it names no column" if read is _columns else "it is not a number"
-            raise UsageProblem(f"--property {key}={text} cannot be used", why, "") from None
-    return settings
 
 
 @dataclass(frozen=True, kw_only=True)

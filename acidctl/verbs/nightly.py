@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -16,24 +13,21 @@ from typing import Any
 
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.deadline import DailyWindow, Deadline
-from acidctl.base.errors import AcidctlError, ConflictError, RefusedError, StorageError
+from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.compaction.run import Engine
-from acidctl.location.change.own_files import Owner, new_run_id, open_folder, replace_file
-from acidctl.location.coverage import Looked
+from acidctl.location.change.own_files import new_run_id
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import TIME_IS_UP, NextCommand, Outcome, Remark, Result
-from acidctl.storage.local.rooted_directory import held
-from acidctl.storage.os_errors import mapped
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact, postponed
 from acidctl.verbs.compact_options import CompactOptions, RunOptions
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.maintain_options import CleanOptions, NightlyOptions, PurgeOptions
+from acidctl.verbs.nightly_state import NightlyState
 from acidctl.verbs.options import WorkOptions
 from acidctl.verbs.policy import Policies
 from acidctl.verbs.purge import purge
 from acidctl.verbs.selection import Selection
-from acidctl.wording import iso_time
 
 _SHARE, _MOST_SECONDS = 0.1, 1800.0
 """This share of the time is kept for cleaning and purging, and no more than this."""
@@ -72,19 +66,16 @@ class Step(Outcome):
     """The outcome of a compaction, a cleaning or a purge, as a part of a nightly run.
 
     Attributes:
+        part: the verb.
         of: the outcome itself.
         run: the id of the run; the cleaning runs in the trash have it.
         policy: the patterns of policies that match the table, the most specific first.
     """
 
-    step: Part
+    part: Part = field()
     of: Outcome
     run: str
     policy: tuple[str, ...] = ()
-
-    @property
-    def part(self) -> str:
-        return self.step.value
 
     @property
     def is_changed(self) -> bool:
@@ -116,7 +107,7 @@ class Step(Outcome):
 
     def next_command(self) -> NextCommand | None:
         """Return what undoes a cleaning; a later run cleans after a compaction."""
-        return self.of.next_command() if self.step is Part.CLEAN else None
+        return self.of.next_command() if self.part is Part.CLEAN else None
 
     def amounts(self) -> Mapping[str, int]:
         return self.of.amounts()
@@ -127,7 +118,7 @@ class Step(Outcome):
 
     def facts(self) -> Mapping[str, Any]:
         """Return the part, the run, the policies that match, and the facts of the outcome itself."""
-        return {"part": self.part, "run": self.run, "policy": list(self.policy), **self.of.facts()}
+        return {"part": self.part.value, "run": self.run, "policy": list(self.policy), **self.of.facts()}
 
 
 def nightly(
@@ -199,7 +190,7 @@ def _step(part: Part, of: Outcome, run_id: str, policy: tuple[str, ...] = ()) ->
         result=of.result,
         reasons=of.reasons,
         error=of.error,
-        step=part,
+        part=part,
         of=of,
         run=run_id,
         policy=policy,
@@ -270,107 +261,3 @@ class _Parts:
     def _portions(self) -> Iterable[tuple[TableLocation, ...]]:
         known = self.selection.known or ()
         return (known[start : start + _PORTION] for start in range(0, len(known), _PORTION))
-
-
-NAME = "nightly.json"
-_MOST_BYTES = 64 << 20
-_POLL_SECONDS = 1.0
-_UNUSABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-
-
-@dataclass(slots=True)
-class NightlyState:
-    """The state that a run keeps for the next one, in a local folder that one run at a time holds.
-
-    Attributes:
-        folder: made if it is missing.
-        tell: called with a sentence if the file cannot be written.
-    """
-
-    folder: Path
-    tell: Callable[[str], None] = lambda _: None
-
-    @contextmanager
-    def alone(self, wait: float = 0.0) -> Iterator[None]:
-        """Hold the folder, so that no two runs use it at once.
-
-        Args:
-            wait: seconds to wait for another run.
-
-        Raises:
-            ConflictError: another run holds it.
-            RefusedError: a link of another user leads to it.
-            AccessError, StorageError: it cannot be made, written or locked.
-        """
-        with mapped("write", str(self.folder)):
-            self.folder.mkdir(0o700, parents=True, exist_ok=True)
-            descriptor = open_folder(self.folder)
-        with held(descriptor):
-            self._lock(descriptor, wait)
-            self._write(self._record().get("looked"))  # a run that comes now names the one at work
-            yield
-
-    @property
-    def written(self) -> float | None:
-        """Return the time of the last write, in seconds since the epoch; None if there is no readable file."""
-        try:
-            return (self.folder / NAME).stat().st_mtime
-        except OSError:
-            return None
-
-    def looked(self, where: str) -> int | None:
-        """Return the number of locations that the last run found at these places; None if none is on record."""
-        looked = self._record().get("looked")
-        count = looked.get(where) if isinstance(looked, dict) else None
-        return count if isinstance(count, int) else None
-
-    def keep(self, looked: Looked) -> None:
-        """Record the number of locations that later runs should find at the same places."""
-        before = self._record().get("looked")
-        self._write({**(before if isinstance(before, dict) else {}), looked.where: looked.locations})
-
-    def _write(self, looked: object) -> None:
-        record = {"schema_version": 1, "owner": asdict(Owner.this()), "looked": looked or {}}
-        try:
-            replace_file(self.folder / NAME, json.dumps(record, indent=1).encode("ascii") + b"\n", is_private=True)
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            self.tell(f"{self.folder / NAME} cannot be written: {why}; the next run does not notice missing locations")
-
-    def _lock(self, descriptor: int, wait: float) -> None:
-        until = time.monotonic() + wait
-        while True:
-            try:
-                return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= until:
-                    raise ConflictError(
-                        "another nightly run is at work",
-                        f"{self._who()} holds {self.folder}",
-                        "try again when it has ended, or give a run of other tables a --state of its own",
-                    ) from None
-                time.sleep(min(_POLL_SECONDS, max(0.0, until - time.monotonic())))
-            except OSError as error:
-                raise StorageError(
-                    f"cannot lock {self.folder}", (error.strerror or str(error)).lower(), "give another --state"
-                ) from error
-
-    def _who(self) -> str:
-        with suppress(*_UNUSABLE):  # it has written nothing yet
-            if owner := Owner.from_bytes(json.dumps(self._record()["owner"]).encode()):
-                return f"{owner}, since {iso_time(owner.since)},"
-        return "its process"
-
-    def _record(self) -> dict[str, object]:
-        with suppress(*_UNUSABLE), (self.folder / NAME).open("rb") as file:
-            record = json.loads(file.read(_MOST_BYTES))
-            return record if isinstance(record, dict) else {}
-        return {}
-
-
-def usual_folder() -> Path:
-    """Return the folder that systemd gives to a service, else ``~/.local/state/acidctl`` or its like."""
-    from platformdirs import user_state_dir
-
-    given = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(given or user_state_dir("acidctl"))

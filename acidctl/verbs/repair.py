@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOptions(Options):
-    """The problems to mend, and how sure the user is that nothing else is at work."""
+    """The options of `acidctl repair`."""
 
     only: tuple[str, ...] = option(
         (),

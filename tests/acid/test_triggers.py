@@ -59,6 +59,13 @@ def test_table_properties_override_thresholds() -> None:
         Thresholds().with_properties({"compactorthreshold.hive.compactor.delta.pct.threshold": "lots"})
 
 
+def test_hives_threshold_for_aborted_transactions_is_accepted_and_decides_nothing() -> None:
+    for key in ("compactorthreshold.hive.compactor.abortedtxn.threshold", "hive.compactor.abortedtxn.threshold"):
+        assert Thresholds().with_properties({key: "5"}) == Thresholds()
+        with pytest.raises(UsageProblem):
+            Thresholds().with_properties({key: "lots"})
+
+
 @pytest.mark.parametrize(
     ("others", "total"),
     [

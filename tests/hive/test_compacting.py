@@ -22,6 +22,7 @@ from acidctl.base.errors import ConflictError
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.hive.compacting import compact_locations
 from acidctl.hive.queue_entries import ABORTED_COMPACTION, free_single, own_pool, worker_id
+from acidctl.hive.queue_lease import QueueEntryLease
 from acidctl.location.find import find
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
@@ -382,6 +383,19 @@ def test_it_waits_for_hives_own(table: Table) -> None:
     found = table.compact("--major", "--wait", "1m")
     assert found.status == 0, found.err
     table.require_ended()
+
+
+def test_a_refusal_tells_the_source_of_the_snapshot_if_there_is_no_lease(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise ConflictError("somebody else has it", "", "run it again")
+
+    (planned,) = table.compact("--major", "-n", "-o", "jsonl").lines()
+    monkeypatch.setattr(QueueEntryLease, "take", refused)
+    (answer,) = table.compact("--major", "-o", "jsonl").lines()
+    assert answer["result"] == "failed"
+    assert answer["snapshotSource"]["from"] == planned["snapshotSource"]["from"]
 
 
 def test_an_exclusive_lock_is_in_the_way(table: Table) -> None:

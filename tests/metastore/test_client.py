@@ -13,9 +13,9 @@ from support.metastore.fake_metastore import Failed, fake_metastore
 from support.trouble.bad_line import BadLine, Trouble
 
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import NotFoundError
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.metastore import client as module
-from acidctl.metastore import interface
+from acidctl.metastore import interface, queue
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import MetastoreError, NoAnswer, Unreachable, Unreadable
@@ -101,6 +101,25 @@ def test_a_refusal_leaves_the_connection_as_it_is(fake: FakeHive) -> None:
         metastore.call(interface.GET_DATABASE, "none")
     metastore.call(interface.GET_ALL_DATABASES)
     assert fake.calls.count("set_ugi") == 1
+
+
+@pytest.mark.parametrize(("kind", "calls"), [("refused", 1), ("failed", 1), ("lost", 2)])
+def test_an_entry_is_marked_once_more_only_after_a_lost_answer(fake: FakeHive, kind: str, calls: int) -> None:
+    id_ = fake.entry("sales", "orders", "working", worker="w")
+    fake.fault("mark_failed", kind)
+    metastore = client(fake.address)
+    entry = queue.find_compactions(metastore, id=id_)[0].as_claimed()
+    assert queue.mark_failed(metastore, entry, "no reason") is (kind == "lost")
+    assert fake.calls.count("mark_failed") == calls
+
+
+@pytest.mark.parametrize("kind", ["failed", "lost"])
+def test_an_abort_is_tried_again_after_any_error(fake: FakeHive, kind: str) -> None:
+    txn = fake.begin()
+    fake.fault("abort_txn", kind)
+    request = interface.AbortTxnRequest(txn)
+    client(fake.address).insist(interface.ABORT_TXN, request, after=AcidctlError)
+    assert fake.txns[txn].state == interface.TxnState.ABORTED
 
 
 @pytest.mark.parametrize(("method", "request_"), ONCE, ids=[method.name for method, _ in ONCE])

@@ -160,6 +160,14 @@ def test_all_that_an_executor_lacks_is_named() -> None:
     (problem,) = problems_of(lacking)
     assert problem.what.endswith("cannot import isal, numpy")
     assert "-m pip install isal numpy;" in problem.hint
+    old = replace(facts, versions=(*((name, v) for name, v in facts.versions if name != "pyarrow"), ("pyarrow", "9.0")))
+    (problem,) = problems_of(old)
+    assert problem.what.startswith("pyarrow is too old for the Python of the executor on ")
+    assert problem.why.startswith("it is version 9.0, and acidctl needs ")
+    for_some = (*facts.versions, ("pyorc", "0.1"), ("hdfs", "1.0"))
+    assert list(problems_of(replace(facts, versions=for_some))) == [], "no task of most stores needs them"
+    newer = tuple((name, "9000.0.1+local") for name, _ in facts.versions)
+    assert list(problems_of(replace(facts, versions=newer))) == []
 
 
 def test_the_zip_is_the_same_each_time(tmp_path: Path) -> None:

@@ -123,6 +123,12 @@ def test_arrow_reads_through_it() -> None:
         assert source.read_at(7, 990) == DATA[990:997]
 
 
+def test_a_text_wrapper_iterates_over_its_lines() -> None:
+    text = b"one\ntwo\nthree\n"
+    source = RangedReader(lambda start, end: text[start:end], len(text), "webhdfs://nn/file", 4)
+    assert list(io.TextIOWrapper(source, encoding="utf-8")) == ["one\n", "two\n", "three\n"]
+
+
 @pytest.mark.parametrize(("is_local", "requests"), [(True, 10), (False, 1)])
 def test_pieces_are_few_where_each_is_a_request(is_local: bool, requests: int) -> None:
     """And small where they are not: fresh memory takes longer than the reading."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from acidctl.base.errors import EnvironmentProblem, NotFoundError, UsageProblem
+from acidctl.base.errors import EnvironmentProblem, NotFoundError, StorageError, UsageProblem
 from acidctl.storage import fsspec_fs
 from acidctl.storage.port import FileSystemSpec, base_name, join, parent_of
 from acidctl.storage.registry import open_file_system, open_location
@@ -200,6 +200,30 @@ class TestAnyFsspecStore:
             assert source.read() == b"123"
         fs.remove_tree(f"{root}/d")
         assert fs.list_tree(root).entries == ()
+
+    def test_a_file_is_opened_once_for_all_of_its_pieces(
+        self, fs: fsspec_fs.FsspecFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        data = bytes(range(256)) * (48 << 10)
+        (tmp_path / "f").write_bytes(data)
+        opened: list[str] = []
+        real = fs._fs.open
+
+        def counted(path: str, *how: str, **options: object) -> object:
+            opened.append(path)
+            return real(path, *how, **options)
+
+        monkeypatch.setattr(fs._fs, "open", counted)
+        with fs.open_input(f"{tmp_path}/f") as source:
+            pieces = [source.read(4 << 20) for _ in range(3)]
+        assert b"".join(pieces) == data
+        assert len(opened) == 1
+
+    def test_it_does_not_copy(self, fs: fsspec_fs.FsspecFileSystem, tmp_path: Path) -> None:
+        (tmp_path / "f").write_bytes(b"1")
+        with pytest.raises(StorageError, match="cannot copy"):
+            fs.copy(f"{tmp_path}/f", f"{tmp_path}/g")
+        assert not (tmp_path / "g").exists()
 
     def test_a_directory_that_cannot_be_read_is_never_an_empty_one(
         self, fs: fsspec_fs.FsspecFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

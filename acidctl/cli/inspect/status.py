@@ -68,7 +68,7 @@ def command(
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than
     --older-than. Nothing is changed, no file of data is opened, and each location is listed once.
     """
-    from acidctl.verbs.nightly import NightlyState, usual_folder  # noqa: PLC0415 - with Arrow: --help does without
+    from acidctl.verbs.nightly_state import NightlyState, usual_folder  # noqa: PLC0415 - --help does without
 
     events = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())

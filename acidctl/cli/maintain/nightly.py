@@ -44,7 +44,8 @@ def command(call: Call[NightlyOptions]) -> int:
     later run.
     """
     from acidctl.cli.config.settings import policies_of  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.nightly import nightly, usual_folder  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.nightly import nightly  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.nightly_state import usual_folder  # noqa: PLC0415 - --help does without
 
     options = replace(call.options, state=call.options.state or str(usual_folder()))
     context = click.get_current_context()

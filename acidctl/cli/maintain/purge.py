@@ -29,5 +29,6 @@ def command(call: Call[PurgeOptions]) -> int:
     """
     from acidctl.verbs.purge import purge  # noqa: PLC0415 - --help does without
 
-    screen = call.screen(is_plan=call.options.dry_run, nothing="nothing to purge")
+    nothing = "nothing to purge" if call.options.older_than is None else "nothing that old to purge"
+    screen = call.screen(is_plan=call.options.dry_run, nothing=nothing)
     return screen.show(purge(call.selection, call.options, screen))

@@ -12,6 +12,7 @@ import click
 
 from acidctl.base.errors import AcidctlError, ExitStatus, RefusedError
 from acidctl.base.printable import printable
+from acidctl.cleaning.freeable import Freeable, freeable_together
 from acidctl.cli.output.console import Records, can_ask, console, end_question, note, put_text, say, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
@@ -285,6 +286,8 @@ def _show(outcome: Outcome) -> None:
         *names, remark = details.columns
         columns = tuple(ScreenColumn(name, right=name in ("size", "entries")) for name in names)
         FittedTable(columns, remark, tuple(Row(row[:-1], row[-1]) for row in details.rows)).print(console())
+        if details.is_folded:
+            note("-v names every entry")
 
 
 class KeptBack:
@@ -293,6 +296,7 @@ class KeptBack:
     def __init__(self) -> None:
         self._first: dict[str, list[tuple[str, Reason]]] = {}
         self._by_code: dict[str, tuple[str, Counter[str]]] = {}
+        self._young = Freeable()
 
     def add(self, outcome: Outcome) -> None:
         """Take what an outcome keeps; with `-v` it is printed at once."""
@@ -302,6 +306,7 @@ class KeptBack:
             return
         if kept and len(self._first) <= HANDFUL:
             self._first[outcome.location] = kept
+        self._young = freeable_together((self._young, Freeable(0, *outcome.waiting())))
         for _, why in kept:
             example = f"as in {outcome.location}: {text_of(why)}" if why.code not in self._by_code else ""
             self._by_code.setdefault(why.code, (example, Counter()))[1][outcome.location] += 1
@@ -315,7 +320,9 @@ class KeptBack:
             for example, entries in self._by_code.values():
                 count = human_count(entries.total(), "entry", "entries")
                 note(f"kept back: {count} in {human_count(len(entries), 'location')}, {example}")
-        self._first, self._by_code = {}, {}
+            if self._young.later:
+                note(f"together {self._young.text}")
+        self._first, self._by_code, self._young = {}, {}, Freeable()
 
 
 def _tell_kept(location: str, kept: Sequence[tuple[str, Reason]]) -> None:

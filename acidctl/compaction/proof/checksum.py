@@ -1,4 +1,4 @@
-"""How far a result is proven, the checksums of its keys, and the proof of its bytes.
+"""Proofs of results: their levels, the checksums of keys, and the comparison of bytes.
 
 The checksum of keys does not depend on their order. Bytes that were written to the store are compared with what the
 store returns.

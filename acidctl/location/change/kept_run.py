@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -32,9 +31,9 @@ class KeptRunOutcome(Outcome):
     shown: str = ""
 
     @property
-    @abstractmethod
     def entries(self) -> tuple[str, ...]:
         """The names or paths in the location that the run took or changed."""
+        raise NotImplementedError
 
     @property
     def kinds(self) -> str:

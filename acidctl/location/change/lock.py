@@ -234,7 +234,7 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     except AcidctlError as error:
         hint = "try again"
         if isinstance(error, NotFoundError | BadDataError | RefusedError) and fs.exists(path):
-            hint = f"acidctl makes no such directory, pipe or link: look who did, and move {fs.display(path)} away"
+            hint = f"acidctl makes no such directory, pipe or link: find out who did, and move {fs.display(path)} away"
         return ConflictError(what, f"the lock cannot be read: {error.why or error.what}", hint)
     if owner is None:
         return ConflictError(

@@ -128,7 +128,7 @@ class SaslTransport(Frames):
 def chosen_protection(wanted: tuple[Protection, ...], offered: set[Protection], shown: str) -> Protection:
     """Return the first wanted protection that the server offers, else the weakest one stronger than a wanted one.
 
-    RefusedError if the server offers only weaker protection.
+    Raises RefusedError if the server offers only weaker protection.
     """
     for protection in wanted:
         if protection in offered:

@@ -106,7 +106,7 @@ class Digest(Mechanism):
 
 
 def token_of_text(text: str) -> Token:
-    """Parse a delegation token in Hadoop's URL-safe form.  UsageProblem if the text is not a token."""
+    """Parse a delegation token in Hadoop's URL-safe form.  Raises UsageProblem if the text is not a token."""
     try:
         return Token.of_text(text)
     except ValueError as error:

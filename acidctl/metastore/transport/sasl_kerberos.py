@@ -95,7 +95,7 @@ class Kerberos(Mechanism):
         """Check that a protection was chosen, and that nothing comes with the end."""
         if not self._protection or last:
             what = f"the metastore {self._shown} did not finish the Kerberos login"
-            raise AccessError(what, "it accepts the login, and has not shown who it is", "see the metastore's log")
+            raise AccessError(what, "it accepts the login, but has not shown who it is", "see the metastore's log")
 
 
 class KerberosLayer:
@@ -155,7 +155,7 @@ def negotiate_header(shown: str, principal: str, keytab: str, client: str) -> st
 def server_principal(principal: str, host: str) -> str:
     """Replace ``_HOST`` in a principal by the canonical name of the host in lower case, as Hadoop does.
 
-    UsageProblem if the principal does not have the form of a server's.
+    Raises UsageProblem if the principal does not have the form of a server's.
     """
     service, slash, rest = principal.partition("/")
     named, at, realm = rest.partition("@")

@@ -167,7 +167,7 @@ class OwnTransaction:
             if not self.id:
                 self._end_unknown()
             elif not commit or not self._is_committed():
-                self._metastore.insist(interface.ABORT_TXN, interface.AbortTxnRequest(self.id))
+                self._metastore.insist(interface.ABORT_TXN, interface.AbortTxnRequest(self.id), after=AcidctlError)
         except LostTransaction:  # it has ended, or the id was never ours
             self._end_unknown()
         except AcidctlError as error:
@@ -278,7 +278,9 @@ class LockedTransaction(OwnTransaction):
         self._let_go()
         self._has_ended = True
         try:
-            self._metastore.insist(interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code))
+            self._metastore.insist(
+                interface.ABORT_TXN, interface.AbortTxnRequest(self.id, error_code), after=AcidctlError
+            )
         except LostTransaction:  # it was aborted before, or was committed
             return self._is_aborted()
         except AcidctlError:

@@ -76,7 +76,7 @@ class RowIdRun:
 def id_run(tail: Tail, i: int) -> RowIdRun | None:
     """Return the ids of stripe `i` of a native file; None if they must be decoded, even because they are damaged.
 
-    This costs two small reads: the stripe's footer, and the id streams.  BadDataError if the stripe's footer is
+    This costs two small reads: the stripe's footer, and the id streams.  Raises BadDataError if the stripe's footer is
     damaged.
     """
     info = tail.stripes[i]

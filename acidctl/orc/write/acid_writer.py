@@ -126,7 +126,7 @@ class AcidWriter:
         """Copy a stripe of another file byte for byte; events written before are encoded first.
 
         The caller makes sure of equal compression, types, calendar and row index stride, which cannot be checked here.
-        BadDataError if the keys are out of order, or `chunks` are not the whole stripe.
+        Raises BadDataError if the keys are out of order, or `chunks` are not the whole stripe.
         """
         if self._check_order and self._last is not None and stripe.first < self._last:
             raise _bad("they are out of order", "a copied stripe begins before the last event")

@@ -25,7 +25,7 @@ from acidctl.orc.write.rle_columns import RunColumn, insert_first
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, mend_doubles, mend_index
 from acidctl.orc.write.surrogate_columns import SurrogateColumns
 from acidctl.orc.write.timestamp_units import TimestampForm, choose_form
-from acidctl.orc.write.writer_settings import ANY_STRIDE, WriterSettings, bloom_ids
+from acidctl.orc.write.writer_settings import WriterSettings, bloom_ids
 from acidctl.storage.port import FileSystem
 
 
@@ -148,20 +148,7 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
     # A bloom filter of the seconds alone would hide every time with a fraction.
     blooms = [i for i in bloom_ids(settings.bloom_columns, tree).values() if i not in halved]
     sink = pa.BufferOutputStream()
-    with orc.ORCWriter(
-        sink,
-        batch_size=settings.batch_rows,
-        stripe_size=settings.stripe_size,
-        compression="uncompressed" if settings.compression == "none" else settings.compression,
-        compression_block_size=settings.block_size,
-        # With "speed" ORC C++ gives LZ4 an acceleration at which it compresses next to nothing.
-        compression_strategy="compression" if settings.compression == "lz4" else "speed",
-        # pyarrow does not write stripes without an index; it is dropped afterwards.
-        row_index_stride=settings.stride or ANY_STRIDE,
-        dictionary_key_size_threshold=settings.dictionary_threshold,
-        bloom_filter_columns=[stand_ins.speaking[i] for i in blooms],
-        bloom_filter_fpp=settings.bloom_fpp,
-    ) as writer:
+    with orc.ORCWriter(sink, **settings.for_arrow([stand_ins.speaking[i] for i in blooms])) as writer:
         writer.write(pa.Table.from_batches(batches))
     del batches
     stripes, written = split_stripes(sink.getvalue())
@@ -178,7 +165,7 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
 def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
     """Return the stripes of a whole ORC file in memory, without copying them, and its footer.
 
-    BadDataError if the bytes are not an ORC file, or have no statistics for some stripe.
+    Raises BadDataError if the bytes are not an ORC file, or have no statistics for some stripe.
     """
     view = memoryview(buffer).cast("B")
     tail = read_tail(ByteSource(cast(FileSystem, _InMemory(view)), "an ORC file in memory", len(view)))

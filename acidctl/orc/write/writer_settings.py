@@ -1,13 +1,18 @@
-"""Check settings for writing ORC files, and find the columns that get bloom filters."""
+"""Check settings for writing ORC files, and find the columns that get bloom filters.
+
+This is the one module that knows each setting: its default, the table property that sets it, its limits, and the
+argument of the ORC library that it becomes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
 
 from acidctl.base.errors import UsageProblem
+from acidctl.base.nearest import did_you_mean
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import KINDS, OrcType, hive_type, row_type
@@ -37,6 +42,18 @@ BLOOM_KINDS: Final = tuple(kind for kind in KINDS if kind not in _WITHOUT)
 """Types of columns for which the ORC library writes bloom filters."""
 
 
+def _columns(text: str) -> tuple[str, ...]:
+    columns = tuple(column.strip() for column in text.split(",") if column.strip())
+    if not columns:
+        raise ValueError("it names no column")
+    return columns
+
+
+def _set_by(property_: str, read: Callable[[str], Any], default: Any) -> Any:
+    """Return a field with the table property that sets it; `read` takes the property's text."""
+    return field(default=default, metadata={"property": property_, "read": read})
+
+
 @dataclass(frozen=True, slots=True)
 class WriterSettings:
     """Settings for encoding stripes.
@@ -53,14 +70,14 @@ class WriterSettings:
         bloom_fpp: the intended rate of false positives of bloom filters; Hive's default is 0.05.
     """
 
-    compression: str = "zlib"
+    compression: str = _set_by("orc.compress", str.lower, "zlib")
     block_size: int = 256 * _KIB
-    stripe_size: int = 64 * _MIB
-    stride: int = 10_000
+    stripe_size: int = _set_by("orc.stripe.size", int, 64 * _MIB)
+    stride: int = _set_by("orc.row.index.stride", int, 10_000)
     dictionary_threshold: float = 0.8
     batch_rows: int = 4096
-    bloom_columns: tuple[str, ...] = ()
-    bloom_fpp: float = 0.05
+    bloom_columns: tuple[str, ...] = _set_by("orc.bloom.filter.columns", _columns, ())
+    bloom_fpp: float = _set_by("orc.bloom.filter.fpp", float, 0.05)
 
     def __post_init__(self) -> None:
         if self.compression not in CODECS:
@@ -93,6 +110,53 @@ class WriterSettings:
             what = f"bloom filters of {size / _MIB:.0f} MiB for every {self.stride} rows cannot be written"
             why = f"the row index stride is {self.stride} and the false positive rate {self.bloom_fpp}"
             raise UsageProblem(what, why, f"choose them so that a filter has at most {_MAX_BLOOM // _MIB} MiB")
+
+    @classmethod
+    def parse(cls, properties: Iterable[tuple[str, str]]) -> dict[str, Any]:
+        """Return the fields, by name, that table properties set, such as ``orc.compress``.
+
+        Args:
+            properties: keys with their values; those that do not begin with ``orc.`` are ignored.
+
+        Raises:
+            UsageProblem: there is no such property, or its text cannot be used. The values themselves are checked when
+                settings are made of them.
+        """
+        known = {one.metadata["property"]: one for one in fields(cls) if one.metadata}
+        settings: dict[str, Any] = {}
+        for key, text in properties:
+            if not key.startswith("orc."):
+                continue
+            if key not in known:
+                hint = did_you_mean(key, known, f"use {', '.join(known)}")
+                raise UsageProblem(f"--property {key} changes nothing", "", hint)
+            read = known[key].metadata["read"]
+            try:
+                settings[known[key].name] = read(text)
+            except ValueError:
+                why = "it names no column" if read is _columns else "it is not a number"
+                raise UsageProblem(f"--property {key}={text} cannot be used", why, "") from None
+        return settings
+
+    def for_arrow(self, bloom_columns: Sequence[int] = ()) -> dict[str, Any]:
+        """Return these settings as the keyword arguments of pyarrow's ORCWriter.
+
+        Args:
+            bloom_columns: the ids of the columns that get bloom filters, as :func:`bloom_ids` finds them.
+        """
+        return {
+            "batch_size": self.batch_rows,
+            "stripe_size": self.stripe_size,
+            "compression": "uncompressed" if self.compression == "none" else self.compression,
+            "compression_block_size": self.block_size,
+            # With "speed" ORC C++ gives LZ4 an acceleration at which it compresses next to nothing.
+            "compression_strategy": "compression" if self.compression == "lz4" else "speed",
+            # pyarrow does not write stripes without an index; it is dropped afterwards.
+            "row_index_stride": self.stride or ANY_STRIDE,
+            "dictionary_key_size_threshold": self.dictionary_threshold,
+            "bloom_filter_columns": list(bloom_columns),
+            "bloom_filter_fpp": self.bloom_fpp,
+        }
 
     @classmethod
     def for_base(cls, compression: str = "zlib") -> Self:
@@ -134,7 +198,7 @@ def bloom_ids(names: Sequence[str], tree: OrcType) -> dict[str, int]:
 def bloom_columns(tail: Tail) -> tuple[str, ...]:
     """Return the columns, as :func:`bloom_ids` takes them, with bloom filters in the file's first stripe.
 
-    BadDataError if the stripe's footer is damaged.
+    Raises BadDataError if the stripe's footer is damaged.
     """
     if not tail.stripes:
         return ()

@@ -52,7 +52,7 @@ def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("hive_acid")`` known to a session, and ship this package to a cluster's executors.
 
     On a cluster the executors' Python needs pyarrow, numpy, fsspec and protobuf; acidctl itself comes as a zip file.
-    EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
+    Raises EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
     """
     from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
     from acidctl.spark.shipping import ship_package  # noqa: PLC0415 - only the driver's

@@ -74,7 +74,7 @@ class SourceOptions:
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
         """Read them; the case of their names does not matter.
 
-        UsageProblem if no path, an unknown option, or a value that cannot be used.
+        Raises UsageProblem if there is no path, an unknown option, or a value that cannot be used.
         """
         given = {name.lower(): value for name, value in options.items()}
         storage = _below(given, STORAGE)

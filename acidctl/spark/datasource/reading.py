@@ -88,7 +88,7 @@ def _namespace(table: TablePlan) -> Namespace:
 def table_schema(table: TablePlan) -> st.StructType:
     """Return the schema when the user gives none.
 
-    NotFoundError if no data file tells one; or a column that was asked for is not there.
+    Raises NotFoundError if no data file tells one, or a column that was asked for is not there.
     """
     if table.row_type is None:
         hint = 'give them yourself: spark.read.schema("id int, value string").format("hive_acid")'
@@ -205,7 +205,7 @@ def joined_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def delivered(form: SparkForm, rows: pa.RecordBatch, reading: Reading) -> list[pa.Array]:
     """Return the columns that Spark wants, from those that were read.
 
-    BadDataError if a value has no place in Spark's type.
+    Raises BadDataError if a value has no place in Spark's type.
     """
     read = iter(rows.columns)
     return [

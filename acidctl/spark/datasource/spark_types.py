@@ -46,7 +46,7 @@ class SparkForm(Storable):
     def column(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
         """Return one column, nested ones with all below them.
 
-        BadDataError if a timestamp beyond 292 000 years from 1970, or a value that does not fit `target`.
+        Raises BadDataError if a timestamp lies beyond 292 000 years from 1970, or a value does not fit `target`.
         """
         if isinstance(array.type, WideTimestamp):
             return _wide_micros(array, where)
@@ -79,7 +79,7 @@ def spark_type(orc: OrcType) -> st.DataType:
 def check_asked(field: st.StructField, actual: st.DataType, path: str) -> None:
     """Refuse a column's type in the user's schema unless all values of the file's type fit it.
 
-    UsageProblem if another type, or NOT NULL, which nothing in the files promises.
+    Raises UsageProblem for another type, and for NOT NULL, which nothing in the files promises.
     """
     if not field.nullable:
         why, hint = "its files do not promise it, and Spark would trust it", "leave NOT NULL away in the schema"

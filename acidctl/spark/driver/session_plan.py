@@ -138,7 +138,9 @@ def _logins(stores: Iterable[FileSystemSpec], conf: dict[str, str]) -> dict[str,
 
 
 def _taken_apart(arguments: Iterable[str], folder: Path) -> tuple[tuple[str, ...], dict[str, str], dict[str, str]]:
-    """Split PYSPARK_SUBMIT_ARGS, whose properties go to Java by a file.  EnvironmentProblem if a file cannot be read.
+    """Split PYSPARK_SUBMIT_ARGS, whose properties go to Java by a file.
+
+    Raises EnvironmentProblem if a file cannot be read.
 
     Args:
         folder: the folder of ``spark-defaults.conf``, which a file of properties replaces unless both are asked for.

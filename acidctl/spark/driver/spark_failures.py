@@ -116,7 +116,7 @@ def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
 def master_addresses(master: str) -> list[tuple[str, int]]:
     """Return the hosts and ports of a standalone master; empty for one of another kind.
 
-    UsageProblem if not a master URL.
+    Raises UsageProblem if it is not a master URL.
     """
     if not re.match(r"(local(\[(\*|\d+)(, *\d+)?\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
         raise _no_master(master, "")

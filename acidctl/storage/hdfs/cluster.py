@@ -34,7 +34,7 @@ class HadoopConf(SiteFiles):
     def find(cls) -> HadoopConf:
         """Read the files in the directory that the environment names.
 
-        UsageProblem if a file is not XML or cannot be read.
+        Raises UsageProblem if a file is not XML or cannot be read.
         """
         directory = os.environ.get("HADOOP_CONF_DIR")
         if not directory and (home := os.environ.get("HADOOP_HOME")):
@@ -66,8 +66,8 @@ def wants_kerberos(options: Mapping[str, str]) -> bool:
 def rpc_address(authority: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """Return a NameNode's address, or the nameservice, as a token of this job names it; None without a token.
 
-    Tokens hold numeric addresses, unless a cluster is configured differently.  UsageProblem if the file of tokens
-    cannot be read.
+    Tokens hold numeric addresses, unless a cluster is configured differently.  Raises UsageProblem if the file of
+    tokens cannot be read.
     """
     services = {token.service for token in tokens_of_job(environ) if token.kind == _RPC_KIND}
     if f"{_NAMESERVICE}{authority}" in services:
@@ -78,7 +78,7 @@ def rpc_address(authority: str, environ: Mapping[str, str] = os.environ) -> str 
 def web_token(spec: FileSystemSpec, environ: Mapping[str, str] = os.environ) -> str:
     """Return a token of this job that opens a WebHDFS, as text; empty if there is none.
 
-    UsageProblem if the file of tokens cannot be read.
+    Raises UsageProblem if the file of tokens cannot be read.
     """
     tokens = tokens_of_job(environ)
     hosts = spec.authority.split(",")

@@ -36,7 +36,11 @@ _BY_EXCEPTION: dict[str, _Row] = {
     "RetriableException": (PassingError, "the NameNode is not ready yet", "try again in a minute"),
     "InvalidPathException": (StorageError, "HDFS does not allow such a name", "use a name without ':' and '//'"),
     "DSQuotaExceededException": (QuotaError, "the space quota is used up", "free some space or raise the quota"),
-    "QuotaByStorageTypeExceededException": (QuotaError, "a space quota is used up", "free some space or raise it"),
+    "QuotaByStorageTypeExceededException": (
+        QuotaError,
+        "a space quota is used up",
+        "free some space or raise the quota",
+    ),
     "NSQuotaExceededException": (StorageError, "the quota of names is used up", "remove files or raise the quota"),
     "SnapshotException": (StorageError, "a snapshot protects it", "delete the snapshots of the directory first"),
     "UnsupportedOperationException": (StorageError, "the server does not know this operation", ""),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.base import parallel
 from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.base.printable import printable
 from acidctl.storage import os_errors
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from acidctl.storage.hdfs.webhdfs import WebHdfsClient
 
 _WRITE_BUFFER = 1 << 20
+_LISTERS = 16
+"""The most threads that list, for all trees together: at most as many as connections are kept."""
+
 _RIGHTS = ("---", "--x", "-w-", "-wx", "r--", "r-x", "rw-", "rwx")
 _AGAIN = 4  # A tree is listed this many times at most, if directories vanish from it
 _NOT_PASSED_ON = ("kerberos", "keytab", "principal")  # options that executors do not get with a delegation token
@@ -44,6 +47,8 @@ class HdfsFileSystem(RemoteStore):
         self.can_lock = True
         self._client: WebHdfsClient | NativeClient = _client(spec)
         self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
+        # Not acidctl.base.parallel: all listings of this store share these threads, as they share its connections.
+        self._listers = ThreadPoolExecutor(_LISTERS, "acidctl-list")
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         """List with one LISTSTATUS per directory, for all directories of one depth at the same time.
@@ -67,7 +72,7 @@ class HdfsFileSystem(RemoteStore):
         while level:
             below: list[str] = []
             gone: set[str] = set()
-            answers = parallel.results(partial(self._below, path), level)
+            answers = self._listers.map(partial(self._below, path), level)
             for prefix, children in zip(level, answers, strict=True):
                 if children is None:
                     gone.add(prefix)

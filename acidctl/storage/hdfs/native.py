@@ -265,8 +265,8 @@ def _status(info: Any) -> dict[str, Any]:
 def call_within(seconds: float, function: Callable[[], _Result]) -> _Result:
     """Return or raise the result of a function that may hang; its thread does not keep the process from ending.
 
-    Pools wait for their threads at the end of the process, which may hang in the package.  TimeoutError if the function
-    did not return in time; it may still be running.
+    Pools wait for their threads at the end of the process, which may hang in the package.  Raises TimeoutError if the
+    function did not return in time; it may still be running.
     """
     future: Future[_Result] = Future()
 

@@ -356,8 +356,8 @@ def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
 
     Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with a token of this job, else the ticket cache,
     or ``keytab``, with ``principal`` if there are several; ``doas``, the user to act for; ``gateway``, the path of a
-    proxy such as Knox (``/gateway/default``), and its ``password`` if it needs one.  EnvironmentProblem if the Kerberos
-    packages are missing.
+    proxy such as Knox (``/gateway/default``), and its ``password`` if it needs one.  Raises EnvironmentProblem if the
+    Kerberos packages are missing.
     """
     options = dict(spec.options)
     token = options.get("token") or (web_token(spec) if wants_kerberos(options) else "")

@@ -54,7 +54,7 @@ def _child(directory: int, item: os.DirEntry[str]) -> Access:
 def set_access(descriptor: int, access: Access) -> None:
     """Give an entry of ours an owner, a group, a mode and ACLs; fewer rights if it cannot be given away.
 
-    OSError if the entry is not ours.
+    Raises OSError if the entry is not ours.
     """
     now = os.fstat(descriptor)
     access = access.of_someone(access_of(now))

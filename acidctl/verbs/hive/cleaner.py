@@ -49,8 +49,8 @@ class CleanedEntry(Outcome):
     """Outcome for an entry of the queue.
 
     Attributes:
-        names: of what was removed, or would be.
-        bytes: of what was removed, or would be.
+        names: the entries that were removed, or would be.
+        bytes: their size.
     """
 
     entry: int

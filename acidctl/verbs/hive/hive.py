@@ -84,10 +84,10 @@ class Hive:
         return find_locks(self.metastore, database or None, name or None)
 
     def compactions(
-        self, *, state: str | None = None, pool: str | None = None, table: str = ""
+        self, *, state: str | None = None, pool: str | None = None, table: str | None = None
     ) -> list[queue.Compaction]:
-        """Return the queue of compactions, followed by its history."""
-        database, _, name = table.partition(".")
+        """Return the queue of compactions, followed by its history, all or those of one table, ``db.table``."""
+        database, _, name = (table or "").partition(".")
         return queue.find_compactions(
             self.metastore, state=state, pool=pool, database=database or None, table=name or None
         )
@@ -154,15 +154,18 @@ class Hive:
         """Check all tables, or some, and request the compactions that are due, like Hive's initiator.
 
         Args:
-            options: fields of :class:`acidctl.verbs.hive.options.InitiatorOptions`, such as `most` and `dry_run`.
+            options: fields of :class:`acidctl.verbs.hive.options.InitiatorOptions`, such as `most` and `dry_run`, but
+                for those of a service that goes on.
 
         Raises:
             ConflictError: another initiator is running.
+            UsageProblem: `every`, `once` or `standby` is given.
         """
         from acidctl.verbs.hive.initiator import Initiator
         from acidctl.verbs.hive.options import InitiatorOptions
         from acidctl.verbs.hive.service import Tables
 
+        _require_one_round(options)
         outcomes: list[Initiated] = []
         wanted, chosen = Tables(tables, exclude, self._storage), InitiatorOptions(**options)
         Initiator(self.metastore, chosen, wanted, outcomes.append, on_error).once()
@@ -194,10 +197,11 @@ class Hive:
 
         Args:
             options: fields of :class:`acidctl.verbs.hive.options.CleanerOptions`, such as `older_than`, `no_trash` and
-                `dry_run`.
+                `dry_run`, but for those of a service that goes on.
 
         Raises:
             RefusedError: `older_than` is too short.
+            UsageProblem: `every` or `once` is given, or the server has no queue for external cleaners (before Hive 4).
         """
         from acidctl.verbs.hive.cleaner import Cleaner
         from acidctl.verbs.hive.options import CleanerOptions
@@ -206,9 +210,16 @@ class Hive:
         def failed(error: AcidctlError) -> None:
             raise error
 
-        if "older_than" in options:
-            options["older_than"] = as_seconds(options["older_than"], "older_than")
+        _require_one_round(options)
         outcomes: list[CleanedEntry] = []
         wanted = Tables(tables, exclude, self._storage)
         Cleaner(self.metastore, CleanerOptions(**options), wanted, outcomes.append, failed).once()
         return outcomes
+
+
+def _require_one_round(options: Mapping[str, Any]) -> None:
+    """Refuse, by UsageProblem, the options of services that go on: a call makes one check and ends."""
+    if given := [name for name in ("every", "once", "standby") if name in options]:
+        raise UsageProblem(
+            f"{given[0]} has no meaning here", "a call makes one check and ends", f"leave out {given[0]}"
+        )

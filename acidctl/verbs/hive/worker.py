@@ -327,7 +327,7 @@ class Worker:
                     metastore.call(interface.SET_HADOOP_JOBID, self._job, entry.id)
                 yield self._carried_out(plan, request, leases[0], until, check=check)
 
-        with closing(compact_under_leases(take, [(found, request)], carry)) as outcomes:
+        with closing(compact_under_leases(take, [(found, request, None)], carry)) as outcomes:
             (outcome,) = outcomes
         is_refused = isinstance(outcome, PlanRefused) and isinstance(outcome.error, RefusedError)
         return replace(outcome, result=Result.REFUSED) if is_refused else outcome

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BlameOptions(Options):
-    """The row, by its ROW__ID."""
+    """The options of `acidctl blame`."""
 
     row: str = option(REQUIRED, kind=Kind.ARGUMENT, metavar="ROWID", help="writeid:bucketid:rowid, or ROW__ID as JSON.")
 

@@ -29,7 +29,7 @@ def columns_option() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class CatOptions(Options):
-    """Which rows are read, and which of their columns."""
+    """The options of `acidctl cat`."""
 
     row_id: bool = option(False, "--row-id", help="Put ROW__ID first: writeid, bucketid, rowid.")
     columns: tuple[str, ...] | None = columns_option()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions(Options):
-    """The two write ids, and the columns that are compared."""
+    """The options of `acidctl diff`."""
 
     start: int = option(REQUIRED, "--from", kind=Kind.NUMBER, metavar="WRITE_ID", help="Older write id.")
     end: int | None = option(

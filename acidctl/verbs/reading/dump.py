@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DumpOptions(Options):
-    """Which events are read, and which of their columns."""
+    """The options of `acidctl dump`."""
 
     decode: bool = option(
         False, "--decode", help="Add the operation's name, and the bucket and statement id of `bucket`."
@@ -39,7 +39,7 @@ class DumpOptions(Options):
 def dump(selection: Selection, options: DumpOptions, events: Events) -> EventDump:
     """Return the events of files, directories, or tables with all their partitions.
 
-    A file that cannot be read is told to `events`, if there are several.
+    If there are several files, the error of one that cannot be read goes to `events`.
 
     Raises:
         NotFoundError: a column does not exist.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ErasureOptions(Options):
-    """The rows, and how far the search goes."""
+    """The options of `acidctl erasure`."""
 
     where: str = option(REQUIRED, "--where", metavar="CONDITION", help="The rows, by a condition in SQL as of `cat`.")
     prove: bool = option(
@@ -70,13 +70,9 @@ def _table_of(found: TableLocation, storage: Mapping[str, str]) -> tuple[str, st
 
 def _root_of(found: TableLocation, storage: Mapping[str, str]) -> str:
     """Return the directory of a location's table, inside its store, preferably as its metastore has it."""
-    from acidctl.storage.port import parent_of
     from acidctl.storage.registry import open_location
 
-    path = found.location.path
     if found.hive and found.location.partition:
         fs, path = open_location(found.hive.location, storage)
         return path if fs.url == found.fs.url else ""
-    for _ in found.location.partition:
-        path = parent_of(path)
-    return path
+    return found.location.table_path

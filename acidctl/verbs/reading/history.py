@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LocationHistory(NamedTuple):
-    """What every write id did to one location, by one snapshot of it."""
+    """The history of one location, by one snapshot of it."""
 
     location: str
     snapshot: Snapshot

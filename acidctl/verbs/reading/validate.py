@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from acidctl.verbs.events import Events
     from acidctl.verbs.selection import Selection
 
+_LEAST_SECONDS = 0.1
+_SHOWN = 3
+"""Errors in the reason why a location is not compacted."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingTasks(TaskOptions):
@@ -40,7 +44,7 @@ class ReadingTasks(TaskOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateOptions(Options):
-    """How deep to look, and for which rules."""
+    """The options of `acidctl validate`."""
 
     footers: bool = option(False, "--footers", help="Look at the footer of every current data file, too.")
     deep: bool = option(False, "--deep", help="Read every row, too: order, duplicates, write ids, deletes, statistics.")
@@ -138,7 +142,7 @@ def _refuse_unseen(only: frozenset[str], ignored: frozenset[str], depth: Depth) 
     for rule in sorted(only):
         needed = RULES[rule].depth
         if needed.rank > depth.rank:
-            raise UsageProblem(f"a check of the {depth} cannot find {rule}", "", f"give --{needed.value}")
+            raise UsageProblem(f"{rule} cannot be found from the {depth}", "", f"give --{needed.value}")
 
 
 def validate(selection: Selection, options: ValidateOptions, events: Events) -> Iterator[Report]:
@@ -259,8 +263,3 @@ def errors_in(snapshots: Sequence[Snapshot], jobs: int | None, events: Events) -
             found += [f"{item.path} could not be checked: {item.error.what}" for item in report.unchecked]
             more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
             yield "; ".join(found[:_SHOWN]) + more
-
-
-_LEAST_SECONDS = 0.1
-_SHOWN = 3
-"""Errors in the reason why a location is not compacted."""

@@ -197,3 +197,16 @@ def test_options_of_the_other_engine(acidctl, crud: Path, options: list[str], te
 def test_spark_is_not_started_for_names_alone(acidctl, crud: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     assert acidctl("validate", "--engine", "spark", crud).status == 0
+
+
+def test_the_old_option_for_the_rules_names_the_command_that_prints_them(acidctl) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("validate", "--list-rules")
+    assert found.status == 2
+    assert "acidctl explain rules" in found.err
+
+
+def test_a_rule_that_a_look_at_names_cannot_find_is_refused_with_the_option_that_can(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("validate", "--rule", "V26", crud)
+    assert found.status == 2
+    assert "V26 cannot be found from the listing" in found.err
+    assert "--deep" in found.err

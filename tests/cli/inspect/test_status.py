@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,15 @@ def test_the_sums_are_those_of_the_commands_that_do_it(acidctl: Acidctl, tmp_pat
     (worst,) = found["compaction"]["worst"]
     assert (worst["location"], worst["kind"]) == (str(tree / "worn" / "day=1"), "major")
     assert found["verdict"] == "due"
+
+
+def test_it_starts_without_what_only_compactions_need(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", BASE)
+    call = (sys.executable, "-X", "importtime", "-m", "acidctl", "status", "-o", "json", str(table))
+    ran = subprocess.run(call, capture_output=True, text=True, timeout=120, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "acidctl.verbs.nightly_state" in imported
+    assert imported & {"pyarrow", "numpy", "google.protobuf", "acidctl.verbs.compact"} == set()
 
 
 def test_work_that_is_due_ends_it_with_14_where_that_is_wanted(acidctl: Acidctl, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -432,7 +433,7 @@ def test_purge_takes_only_runs_older_than_asked(acidctl, table: Path) -> None:  
     assert acidctl("purge", "--older-than", "7d", table).status == 7
     assert acidctl("purge", "--yes", "--older-than", "7d", table).status == 0
     assert len(list((table / TRASH).iterdir())) == 1
-    assert "nothing to purge" in acidctl("purge", "--yes", "--older-than", "7d", table).err
+    assert "nothing that old to purge" in acidctl("purge", "--yes", "--older-than", "7d", table).err
 
 
 def test_a_damaged_run_does_not_stop_the_others(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
@@ -573,3 +574,28 @@ def test_the_staging_of_a_table_with_partitions(acidctl, tree: Path, tmp_path: P
     purged = acidctl("purge", "--yes", "-o", "jsonl", tree)
     assert len(purged.lines()) == 21
     assert names(tree) == {f"day={day:02}" for day in range(20)} | {".hive-staging_2", "_tmp.delta_7_7", "_tmp_1"}
+
+
+def test_entries_that_are_folded_are_said_to_have_names(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "base_90", *(f"delta_{n}_{n}_0" for n in range(1, 31)))
+    age(table, 48)
+    assert acidctl("clean", "--dry-run", table).err.count("-v names every entry") == 1
+    assert "names every entry" not in acidctl("-v", "clean", "--dry-run", table).err
+    assert "names every entry" not in acidctl("clean", "--dry-run", "-o", "json", table).err
+
+
+def test_what_waits_in_many_locations_is_added_up(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    tree = tmp_path / "sales.db" / "orders"
+    for day in range(20):
+        make(tree / f"day={day:02}", "base_5", "delta_4_4_0")
+    waits = [one for found in acidctl("clean", "--dry-run", "-o", "json", tree).json() for one in found["waiting"]]
+    assert len(waits) == 20
+    shown = acidctl("clean", "--dry-run", tree).err
+    size = 20 * sum(file.stat().st_size for file in (tree / "day=00" / "delta_4_4_0").rglob("*"))
+    assert re.search(rf"kept back: 20 entries in 20 locations, .*\n(.*\n)*note: together {size} B free after ", shown)
+
+
+def test_a_purge_says_that_nothing_is_so_old(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "base_5")
+    assert "nothing that old to purge" in acidctl("purge", "--older-than", "7d", table).err
+    assert "nothing to purge" in acidctl("purge", table).err

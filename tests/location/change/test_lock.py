@@ -405,7 +405,7 @@ def test_what_is_no_file_is_moved_away_by_hand(kind: str, hold: bool, tmp_path: 
         return  # there is no lock
     with pytest.raises(ConflictError, match="is locked") as error, Locking(hold, break_stale=hold).at(fs, path):
         raise AssertionError
-    assert f"look who did, and move {lock} away" in error.value.hint
+    assert f"find out who did, and move {lock} away" in error.value.hint
 
 
 def test_one_that_stays_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,8 @@ from acidctl.location.change.lock import LOCK
 from acidctl.location.change.own_files import Owner
 from acidctl.metastore.interface import TxnState
 from acidctl.verbs.maintain_options import NightlyOptions
-from acidctl.verbs.nightly import NightlyState, Step
+from acidctl.verbs.nightly import Step
+from acidctl.verbs.nightly_state import NightlyState
 from acidctl.verbs.policy import Policies, TablePolicy
 
 Acidctl = Callable[..., Result]

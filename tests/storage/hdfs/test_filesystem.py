@@ -6,7 +6,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +18,7 @@ from support.served import served
 from support.servers.hdfs_server import HaHdfsServer, HdfsServer
 
 from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
+from acidctl.base.parallel import STORE_THREADS
 from acidctl.storage.hdfs import native
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
@@ -381,6 +385,33 @@ class TestLostAnswers:
         monkeypatch.setattr(fs, "exists", lambda path: next(appears, True))
         with pytest.raises(ConflictError):
             fs.rename("/d/s", "/d/t")
+
+
+class Wide:
+    """A NameNode with two levels of directories, which counts the requests that it has at once."""
+
+    def __init__(self) -> None:
+        self.lock, self.now, self.most = threading.Lock(), 0, 0
+
+    def list_status(self, path: str) -> list[dict[str, object]]:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02)
+        with self.lock:
+            self.now -= 1
+        names = [f"d{number}" for number in range(20)] if path.count("/") < 3 else []
+        return [{"type": "DIRECTORY", "pathSuffix": name, "modificationTime": 0} for name in names]
+
+
+def test_all_trees_together_are_listed_by_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Wide()
+    monkeypatch.setattr("acidctl.storage.hdfs.filesystem._client", lambda spec: client)
+    fs = HdfsFileSystem(FileSystemSpec("webhdfs", (), "a:1"))
+    with ThreadPoolExecutor(8) as trees:
+        listings = list(trees.map(fs.list_tree, [f"/t{number}/x" for number in range(8)]))
+    assert [len(listing.entries) for listing in listings] == [20] * 8
+    assert client.most <= STORE_THREADS
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ def test_transactions_locks_and_queue_are_what_the_command_line_shows(
     assert [one.id for one in hive.compactions()] == [one["id"] for one in shown["compactions"]]
     assert [one.name for one in hive.compactions(state="initiated")] == ["s.days/day=1"]
     assert [one.name for one in hive.compactions(table="s.t")] == ["s.t"]
+    assert hive.compactions(table=None) == hive.compactions()
 
 
 def test_what_is_stuck_is_told_with_its_cause(fake: FakeHive, hive: Hive) -> None:
@@ -114,11 +115,24 @@ def test_a_table_is_asked_for_compacted_and_cleaned(fake: FakeHive, hive: Hive, 
     fake.set_entry(asked.entry, committed=int((fake.now - 60) * 1000))
     with pytest.raises(RefusedError, match="below 1h"):
         hive.clean(older_than=0)
-    (looked,) = hive.clean(older_than=0, dry_run=True)
+    (looked,) = hive.clean(older_than="0s", dry_run=True)
     assert len(looked.names) == 12 and (tmp_path / "t/delta_0000001_0000001_0000").exists()
     (cleaned,) = hive.clean(older_than=0, unsafe_retention=True)
     assert (cleaned.entry, cleaned.marked, cleaned.names) == (asked.entry, True, looked.names)
     assert not list((tmp_path / "t").glob("delta_*"))
+
+
+def test_the_servers_words_are_a_text_if_it_says_nothing(hive: Hive) -> None:
+    assert [answer.message for _, answer in hive.request("s.t")] == [""]
+
+
+def test_options_of_services_that_go_on_are_refused(hive: Hive) -> None:
+    for name, value in (("every", 60), ("once", True), ("standby", True)):
+        with pytest.raises(UsageProblem, match=name):
+            hive.initiate(**{name: value})
+    for name, value in (("every", 60), ("once", True)):
+        with pytest.raises(UsageProblem, match=name):
+            hive.clean(**{name: value})
 
 
 def test_only_open_transactions_are_aborted(fake: FakeHive, hive: Hive) -> None:

@@ -768,3 +768,15 @@ def test_a_table_that_could_not_be_looked_at_is_looked_at_again(monkeypatch: pyt
     strangers: Any = Claims("", 0.2)
     entry = SimpleNamespace(id=7, kind="major", database="db", table="t")
     assert [strangers.why_foreign(None, entry) for _ in range(3)] == ["cannot look at db.t: the server is busy", "", ""]
+
+
+def test_another_slot_may_clear_the_reasons_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cleared(dict[int, str]):
+        def __setitem__(self, key: int, why: str) -> None:
+            super().__setitem__(key, why)
+            self.clear()
+
+    monkeypatch.setattr("acidctl.hive.queue_entries.why_foreign", lambda *_: "db.t is a table of ICEBERG")
+    strangers: Any = Claims("", 0.2, _reasons=Cleared())
+    entry = SimpleNamespace(id=7, kind="major", database="db", table="t")
+    assert strangers.why_foreign(None, entry) == "db.t is a table of ICEBERG"

@@ -10,7 +10,7 @@ import pytest
 
 from acidctl.base.errors import AccessError, AcidctlError, ConflictError
 from acidctl.location.coverage import Looked
-from acidctl.verbs.nightly import NAME, NightlyState, usual_folder
+from acidctl.verbs.nightly_state import NAME, NightlyState, usual_folder
 
 
 def test_what_was_found_is_recalled_place_by_place(tmp_path: Path) -> None:
