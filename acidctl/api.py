@@ -219,14 +219,20 @@ class Location:
         snapshot = self.snapshot()
         return advise(snapshot.listing, snapshot.state)
 
-    def validate(self, options: ValidateOptions | str = "listing") -> Report:
+    def validate(self, options: ValidateOptions | Depth | str = "listing", **more: Any) -> Report:
         """Check it against the rules of the format; what is wrong is in the report, not raised.
 
         Args:
             options: how deep: listing, footers or deep; or all options.
+            more: single options of :class:`acidctl.verbs.reading.validate.ValidateOptions`, such as ``readers``.
+
+        Raises:
+            UsageProblem: an option cannot be used.
+            RefusedError: the lists are not for its table.
+            NotFoundError: it is gone.
         """
         events = _Strict()
-        report = self._only(validate(self._selection(), validate_options(options), events), events)
+        report = self._only(validate(self._found_now(), validate_options(options, more), events), events)
         assert isinstance(report, Report)
         return report
 
@@ -315,6 +321,7 @@ class Location:
         Raises:
             RefusedError: it is not known to be transactional.
         """
+        _refuse_elsewhere("plan_clean", options)
         chosen, events = CleanOptions(**{**options, "older_than": older_than, "dry_run": True}), _Strict()
         outcome = self._only(clean(self._selection(), chosen, events), events)
         assert isinstance(outcome, PlannedCleaning | RefusedCleaning)
@@ -329,6 +336,7 @@ class Location:
         Raises:
             AcidctlError: it was refused or failed; the hint says what was removed before.
         """
+        _refuse_elsewhere("clean", options)
         chosen, events = CleanOptions(**{**options, "older_than": older_than}), _Strict()
         *_, last = _done(clean(self._selection(), chosen, events), events)
         if isinstance(last, Cleaned):
@@ -351,6 +359,7 @@ class Location:
             NotFoundError: there is none.
             AcidctlError: it cannot be restored, and nothing was moved.
         """
+        _refuse_elsewhere("restore", options)
         events = _Strict()
         *_, last = _done(restore(self._path_alone(), RestoreOptions(run_id=run_id, **options), events), events)
         assert isinstance(last, Restored | InBackup)
@@ -366,6 +375,7 @@ class Location:
         Raises:
             NotFoundError: the location keeps no run with this id.
         """
+        _refuse_elsewhere("purge", options)
         events = _Strict()
         done = _done(purge(self._path_alone(), PurgeOptions(run_id=run_id, **options), events), events)
         return [run for run in done if isinstance(run, InTrash | InBackup) and run.result is Result.PURGED]
@@ -378,6 +388,7 @@ class Location:
             path: relative to the location, to examine only this directory or file.
             options: further ones of :class:`RepairOptions`.
         """
+        _refuse_elsewhere("plan_repair", options)
         outcome = self._repaired(RepairOptions(**{**options, "only": kinds, "dry_run": True}), path)
         assert isinstance(outcome, RepairPlan)
         return outcome
@@ -392,6 +403,7 @@ class Location:
             RefusedError: a directory would be missing for a moment.
             AcidctlError: it failed; what was begun is finished by the next repair.
         """
+        _refuse_elsewhere("repair", options)
         outcome = self._repaired(RepairOptions(only=kinds, **options), path)
         return outcome.run if isinstance(outcome, RepairPlan) else None
 
@@ -441,6 +453,22 @@ def _done(outcomes: Iterator[Outcome], events: Events) -> list[Outcome]:
     return done
 
 
+_ELSEWHERE = {
+    "dry_run": ("in Python another verb plans", "call plan_clean, plan_repair or trash"),
+    "plan": ("plans in files are for the command line", "run `acidctl clean --plan`"),
+    "apply": ("plans in files are for the command line", "run `acidctl clean --apply`"),
+    "list": ("it restores", "call trash"),
+}
+"""Options of commands that change what a command does: why a verb of Python does not take them, and what does."""
+
+
+def _refuse_elsewhere(verb: str, options: Mapping[str, Any]) -> None:
+    """Refuse options with which a command does something else than the verb of its name in Python."""
+    for name in options:
+        if name in _ELSEWHERE:
+            raise UsageProblem(f"{verb} takes no {name}", *_ELSEWHERE[name])
+
+
 def compact_options(options: CompactOptions | str) -> CompactOptions:
     if isinstance(options, CompactOptions):
         return options
@@ -448,11 +476,11 @@ def compact_options(options: CompactOptions | str) -> CompactOptions:
     return CompactOptions(**chosen)
 
 
-def validate_options(options: ValidateOptions | str) -> ValidateOptions:
+def validate_options(options: ValidateOptions | Depth | str, more: Mapping[str, Any]) -> ValidateOptions:
     if isinstance(options, ValidateOptions):
-        return options
+        return replace(options, **more)
     depth = member(Depth, options, "depth")
-    return ValidateOptions(footers=depth is Depth.FOOTERS, deep=depth is Depth.DEEP)
+    return ValidateOptions(**{"footers": depth is Depth.FOOTERS, "deep": depth is Depth.DEEP, **more})
 
 
 def storage_of(options: Mapping[str, str] | None) -> dict[str, str]:

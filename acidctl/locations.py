@@ -19,9 +19,11 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
 from acidctl.location.find import find as find_places
 from acidctl.location.snapshot_resolver import SnapshotSpec, open_warehouse
+from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.overview.location_status import LocationStatus
 from acidctl.rows.scan.arrow_rows import ArrowRows
+from acidctl.validation.findings import Depth
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
@@ -30,7 +32,7 @@ from acidctl.verbs.maintain_options import CleanOptions, NightlyOptions, PurgeOp
 from acidctl.verbs.nightly import Part, Step, nightly
 from acidctl.verbs.policy import Policies
 from acidctl.verbs.purge import purge
-from acidctl.verbs.reading.inspect import InspectOptions, inspect
+from acidctl.verbs.reading.inspect import Inspected, InspectOptions, inspect
 from acidctl.verbs.reading.validate import ValidateOptions, validate
 from acidctl.verbs.restore import restore
 from acidctl.verbs.selection import Selection
@@ -123,13 +125,16 @@ class Locations(ArrowRows):
         yield from verb(self._now(), options, events)
         yield from _failures(events)
 
-    def validate(self, options: ValidateOptions | str = "listing") -> Iterator[Outcome]:
+    def validate(self, options: ValidateOptions | Depth | str = "listing", **more: Any) -> Iterator[Outcome]:
         """Check them; yields the report of each, a :class:`acidctl.validation.report.Report`.
 
         Args:
-            options: how deep: listing, footers or deep; or all options.
+            options, more: as for :meth:`acidctl.Location.validate`.
+
+        Raises:
+            UsageProblem: an option cannot be used.
         """
-        return self._done(validate, validate_options(options))
+        return self._done(validate, validate_options(options, more))
 
     def nightly(
         self, options: NightlyOptions | None = None, policies: Policies | None = None, engine: Engine | None = None
@@ -163,10 +168,17 @@ class Locations(ArrowRows):
                 as its `problem`.
         """
         options = InspectOptions(older_than=as_seconds(older_than, "older_than"))
-        for _, result in inspect(self._now(), options, Events()):
+        for _, result in self._inspected(options):
             if isinstance(result, AcidctlError):
                 raise result
             yield result.status
+
+    def _inspected(self, options: InspectOptions) -> Iterator[tuple[TableLocation, Inspected | AcidctlError]]:
+        """Yield each location with what was found out; at the end raises the error of a place that hid some."""
+        events = Events()
+        yield from inspect(self._now(), options, events)
+        for _, error in events.errors:
+            raise error
 
     @property
     def schema(self) -> pa.Schema:
@@ -174,10 +186,14 @@ class Locations(ArrowRows):
         return SCHEMA
 
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield one row for each location."""
+        """Yield one row for each location.
+
+        Raises:
+            AcidctlError: a place, or a directory above locations, cannot be listed.
+        """
         rows: list[dict[str, Any]] = []
         record: dict[str, Any]
-        for found, result in islice(inspect(self._now(), InspectOptions(), Events()), limit):
+        for found, result in islice(self._inspected(InspectOptions()), limit):
             if isinstance(result, AcidctlError):
                 table = found.hive.full_name if found.hive else found.fs.display(found.location.table_path)
                 record = {"location": found.shown, "table": table, "problem": str(result)}

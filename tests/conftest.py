@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -105,6 +105,20 @@ def no_state_of_other_tests(records_of_runs: Path, monkeypatch: pytest.MonkeyPat
 def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command line's secrets are hidden as long as its process lives: here that of thousands of tests."""
     monkeypatch.setattr(redact, "_known", set())
+
+
+@pytest.fixture
+def compacted_meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Do something as soon as a location was listed, and say once that the lists are older than that."""
+
+    def install(change: Callable[[], object]) -> None:
+        def is_stale(*_: object) -> bool:
+            return bool(todo) and (todo.pop()(), True)[1]
+
+        todo = [change]
+        monkeypatch.setattr("acidctl.location.table_location.is_any_stale", is_stale)
+
+    return install
 
 
 @pytest.fixture

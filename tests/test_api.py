@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from support.files.acid_files import ids, write_delta
+from support.files.acid_files import ids, insert, write_acid, write_delta
 from support.tables import age, json_rows, snapshot_of, without_log
 from support.trouble.locks import locked
 
@@ -34,7 +34,9 @@ from acidctl.compaction.request import NoWork, Planned, PlanRefused
 from acidctl.location.change.lock import Locking
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
+from acidctl.validation.findings import Depth
 from acidctl.verbs.compact_options import WriteOptions
+from acidctl.verbs.reading.validate import ValidateOptions
 from acidctl.wording import text_of
 
 
@@ -456,3 +458,49 @@ def test_plans_are_tables_in_notebooks(tmp_path: Path) -> None:
 def test_what_a_verb_reports_besides_outcomes_is_raised(tmp_path: Path) -> None:
     with pytest.raises(NotLookedAtError):  # a disk may not be mounted there
         acidctl.Location(tmp_path, assume_committed=0).clean()
+
+
+def test_a_check_is_of_the_location_itself(tmp_path: Path) -> None:
+    write_acid(tmp_path / "t" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, "a")))
+    one = acidctl.Location(tmp_path / "t")
+    write_acid(tmp_path / "t" / "p=1" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (2, "b")))
+    assert one.validate().location == one.path
+
+
+def test_a_check_takes_its_options_by_name(tmp_path: Path) -> None:
+    write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000_0", insert(1, 0, (1, "a")))
+    one = acidctl.Location(tmp_path)
+    report = one.validate("footers", readers=["hive3"], ignored=["R12", "V13"])
+    assert [finding.rule for finding in report.findings] == ["R2"]
+    options = ValidateOptions(readers=("hive3",))
+    assert [finding.rule for finding in one.validate(options, rules=["R2"]).findings] == ["R2"]
+    assert one.validate(options, deep=True).depth == one.validate(Depth.DEEP).depth == "deep"
+    with pytest.raises(UsageProblem, match="readers"):
+        one.validate(readers=["hive5"])
+    with pytest.raises(TypeError):
+        one.validate("deep", no_such_option=True)
+
+
+def test_a_check_looks_again_where_a_compaction_ended_meanwhile(tmp_path: Path, compacted_meanwhile: Any) -> None:
+    bucket = write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, "a")))
+    compacted_meanwhile(lambda: shutil.copytree(bucket.parent, tmp_path / "base_0000009"))
+    report = acidctl.Location(tmp_path).validate("footers")
+    assert {finding.path.partition("/")[0] for finding in report.findings} >= {"base_0000009"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [
+        ("clean", "dry_run"), ("clean", "plan"), ("clean", "apply"), ("plan_clean", "plan"), ("plan_clean", "apply"),
+        ("plan_clean", "dry_run"), ("restore", "list"), ("restore", "dry_run"), ("purge", "dry_run"),
+        ("repair", "dry_run"), ("plan_repair", "dry_run"),
+    ],
+)  # fmt: skip
+def test_what_only_a_command_can_be_told_is_refused_by_name(crud: Path, verb: str, option: str) -> None:
+    one = acidctl.Location(crud, assume_committed=0)
+    before = sorted(crud.rglob("*"))
+    with pytest.raises(UsageProblem, match=option) as refusal:
+        getattr(one, verb)(**{option: True})
+    assert refusal.value.why
+    assert refusal.value.hint
+    assert sorted(crud.rglob("*")) == before

@@ -83,3 +83,19 @@ def test_there_is_a_row_for_each(sales: Path) -> None:
     assert rows["day=2"]["table"] == rows["day=1"]["table"]
     assert tables.head(1).num_rows == 1
     assert tables.to_pandas()["bytes"].sum() > 0
+
+
+def test_a_place_that_cannot_be_looked_at_is_no_missing_row(sales: Path, tmp_path: Path) -> None:
+    tables = acidctl.find(sales / "orders", tmp_path / "missing")
+    with pytest.raises(NotFoundError):
+        list(tables.status())
+    with pytest.raises(NotFoundError):
+        tables.to_table()
+    assert tables.head(1).num_rows == 1
+
+
+def test_a_check_takes_its_options_by_name(sales: Path) -> None:
+    (sales / "orders" / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"")
+    tables = acidctl.find(sales)
+    found = {one.location.rpartition("/")[2]: one.result for one in tables.validate("footers", rules=["V46"])}
+    assert found == {"orders": Result.FINDINGS, "day=1": Result.NOTHING_FOUND, "day=2": Result.NOTHING_FOUND}

@@ -291,7 +291,7 @@ SHAPES: dict[str, Shape] = {
     },
     "explain": {
         "word": "str", "kind": "str", "what": "str", "todo": "str?",
-        "words?": ["str"],
+        "words?": ["str"], "why?": "str", "severity?": "str", "depth?": "str", "section?": "str", "readers?": ["str"],
     },
     "doctor": {
         "configuration": {

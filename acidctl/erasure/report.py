@@ -22,7 +22,7 @@ class NotLookedAt(NamedTuple):
 
 
 class SeenBy(NamedTuple):
-    """What counted as committed in a location, and the origin of that."""
+    """Hold what counted as committed in a location, and the origin of that."""
 
     write_ids: ValidWriteIds
     txns: ValidTxns | None

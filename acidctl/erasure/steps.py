@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 
 from acidctl.acid.state import State, Verdict
 from acidctl.base.errors import AcidctlError, BadDataError
@@ -13,7 +13,7 @@ from acidctl.cleaning.advice import Action
 from acidctl.cleaning.explain import MayClean, ProofInputs, VerdictProof, proof_inputs, prove_all
 from acidctl.erasure.holders import HolderKind, PhysicalFile, physical_files
 from acidctl.erasure.searched_file import SearchedFile
-from acidctl.location.snapshot import Snapshot, list_location, take_snapshot
+from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.location.table_location import TableLocation
 from acidctl.wording import text_of
 
@@ -159,18 +159,10 @@ def survey(found: TableLocation) -> Survey:
         NotFoundError, AccessError, StorageError, UsageProblem: it cannot be listed.
         RefusedError, ConflictError: see :meth:`acidctl.location.find.TableLocation.snapshot`.
     """
-    fs, path, top, closed = found.fs, found.location.path, found.top, dict[str, AcidctlError]()
-
-    def listed(found: TableLocation) -> TableLocation:
-        closed.clear()
-        look = list_location(fs, path, top, lambda below, error: closed.update({f"{path}/{below}": error}), hidden=True)
-        return replace(found, listed=look)
-
-    looked = listed(found)
-    again = looked.refresh_if_stale()
-    if again is not looked:
-        looked = listed(again)
-    closed = {fs.display(absolute): error for absolute, error in closed.items()}
+    fs, path, below = found.fs, found.location.path, dict[str, AcidctlError]()
+    listed = partial(TableLocation.as_far_as_listed, closed=below, hidden=True)
+    looked = listed(found).refresh_if_stale(listed)
+    closed = {fs.display(f"{path}/{name}"): error for name, error in below.items()}
     try:
         snapshot = looked.snapshot(readers=True, refresh=False)
     except BadDataError as error:

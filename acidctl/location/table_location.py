@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +15,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import with_reasons
 from acidctl.acid.unfinished import is_overtaken, unseen_results
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.base.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError
+from acidctl.base.errors import AccessError, AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError
 from acidctl.location.arguments import HIVE
 from acidctl.location.evidence import Evidence, evidence_of, type_by_files
 from acidctl.location.metastore_schema import Declared
@@ -162,10 +162,32 @@ class TableLocation:
             return replace(snapshot, readers=warehouse.readers(*here), no_cleanup=kept)
         return snapshot
 
-    def refresh_if_stale(self) -> TableLocation:
+    def as_far_as_listed(self, closed: dict[str, AcidctlError], *, hidden: bool = False) -> TableLocation:
+        """Return it with what can be listed of it: a closed directory appears by its name, with nothing in it.
+
+        Args:
+            closed: gets the errors of directories in it that may not be listed, by their paths in the location.
+            hidden: list what is in hidden directories, too.
+
+        Raises:
+            NotFoundError, AccessError, StorageError: the location itself cannot be listed.
+            GoneError: it was dropped meanwhile.
+        """
+        is_listed = self.listed is not None and not isinstance(self.listed, AccessError)
+        if is_listed and not hidden:
+            return self
+        closed.clear()
+        with self.unless_dropped():
+            listing = list_location(self.fs, self.location.path, self.top, closed.__setitem__, hidden=hidden)
+        return replace(self, listed=listing)
+
+    def refresh_if_stale(self, relist: Callable[[TableLocation], TableLocation] = lambda found: found) -> TableLocation:
         """Return it, listed again and with new lists if a compaction ended after a metastore gave the lists.
 
         A cleaner may already have removed the directories that the old lists select.
+
+        Args:
+            relist: lists it; by default all of it is listed, and a closed directory is an error.
 
         Raises:
             GoneError: it was dropped meanwhile.
@@ -177,7 +199,7 @@ class TableLocation:
                 newer = found.resolver.refreshed(is_retry=True)
                 if not is_any_stale([found], newer):
                     return found
-                found = found.reload(newer)
+                found = relist(found.reload(newer))
         raise ever_changing(self.shown)
 
     @contextmanager

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from acidctl.base.errors import AcidctlError
+from acidctl.wording import some_of
 
 
 class _Ranked(StrEnum):
@@ -127,17 +128,29 @@ class Rule:
         return Finding(self.id, severity or self.severity, path, message, evidence or {})
 
     def of_several(
-        self, names: Sequence[str], path: str = "", text: str = "{}", severity: Severity | None = None, **evidence: Any
+        self,
+        names: Sequence[str],
+        path: str = "",
+        text: str = "{}",
+        severity: Severity | None = None,
+        *,
+        noun: str = "files",
+        key: str = "files",
+        most: int = 1,
     ) -> Iterator[Finding]:
         """Yield one finding about several files or directories; none without any.
 
         Args:
-            text: the message, with ``{}`` for their number and the first.
+            text: the message, with ``{}`` for their number and the first, or for the first and how many more there are.
+            noun: what they are.
+            key: of their names in the evidence.
+            most: the most names in the message; their number stands before the name of one alone.
         """
         if names:
-            example = f"{len(names)}, {names[0]} for example" if len(names) > 1 else names[0]
-            values = {"files": list(names[:MOST_NAMES]), "count": len(names)} | evidence
-            yield self.finding(path, text.format(example), values, severity)
+            several = f"{len(names)} {noun}, such as {names[0]}" if len(names) > 1 else names[0]
+            shown = several if most == 1 else some_of(names, most)
+            values = {key: list(names[:MOST_NAMES]), "count": len(names)}
+            yield self.finding(path, text.format(shown), values, severity)
 
 
 def place_of(rule_id: str) -> tuple[bool, int]:

@@ -110,7 +110,7 @@ class LocationCheck:
         except AcidctlError as error:
             self._not_checked("", error)
             return False
-        self._listed = ListingToCheck(snapshot, options.now, options.thresholds, bad, options.readers)
+        self._listed = ListingToCheck(snapshot, options.now, bad, options.readers)
         try:
             snapshot.require_history()
             self._add(lost_by_compactions(snapshot))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from acidctl.acid.reasons import Reason
-from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError
 from acidctl.base.worker_pool import Limits
@@ -56,7 +55,7 @@ class LocationToCheck:
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """How to check.
+    """Say how to check.
 
     Attributes:
         readers: the readers whose R rules are checked; some of those need footers.
@@ -70,7 +69,6 @@ class CheckOptions:
     depth: Depth = Depth.LISTING
     readers: tuple[str, ...] = ()
     schema: OrcType | None = None
-    thresholds: Thresholds = field(default_factory=Thresholds)
     all_directories: bool = False
     processes: int = 2
     limits: Limits = field(default_factory=Limits)

@@ -32,6 +32,9 @@ class Kind(StrEnum):
     NUMBER = "number"
     WINDOW = "window"
     PAIRS = "pairs"
+    """Several settings with their values: the option is repeated."""
+    COLUMNS = "columns"
+    """Several columns with a value, of which none is a secret whatever it is called: the option is repeated."""
     LIST = "list"
     """Several texts: the option is repeated."""
     NAMES = "names"
@@ -125,6 +128,9 @@ class Options:
             face, value = item.metadata.get(_OPTION), getattr(self, item.name)
             if face is None or value is None:
                 continue
+            if face.kind in (Kind.LIST, Kind.NAMES):
+                value = (value,) if isinstance(value, str) else tuple(value)
+                object.__setattr__(self, item.name, value)
             if face.kind is Kind.DURATION:
                 object.__setattr__(self, item.name, as_seconds(value, item.name))
             if face.kind is Kind.WINDOW and isinstance(value, str):

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.files.acid_files import delete, insert, write_by_pyorc, write_orc
+from support.files.acid_files import B0, delete, insert, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
 
 from acidctl.validation.checks import RULES
-from acidctl.validation.findings import READERS, Depth
+from acidctl.validation.findings import READERS, Depth, Finding
 
 Plant = Callable[[Path], object]
 
@@ -158,3 +158,44 @@ def test_readers_that_know_compacted_bases_only_are_warned_of_a_dropped_partitio
         reader: "R4" in found(check(table, depth=Depth.FOOTERS, readers=(reader,))[0]) for reader in ("hive3", "hive4")
     }
     assert told == {"hive3": True, "hive4": False}
+
+
+def finding_of(rule: str, table: Path, reader: str) -> Finding:
+    (report,) = check(table, depth=Depth.FOOTERS, readers=(reader,))
+    (one,) = (finding for finding in report.findings if finding.rule == rule)
+    return one
+
+
+def test_several_files_are_named_as_users_look_for_them(tmp_path: Path) -> None:
+    names = [f"bucket_0000{bucket}_0" for bucket in range(4)]
+    for bucket, name in enumerate(names):
+        write_by_pyorc(tmp_path / "delta_0000001_0000001_0000", [insert(1, 0, bucket=B0 | bucket << 16)], name)
+    one = finding_of("R2", tmp_path, "hive3")
+    assert all(name in one.message for name in names[:3])
+    assert one.evidence == {"files": names, "count": 4}
+
+
+def test_what_a_base_without_files_hides_is_named(tmp_path: Path) -> None:
+    no_file(healthy(tmp_path))
+    hidden = ["delete_delta_0000002_0000002_0000", "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"]
+    one = finding_of("R19", tmp_path, "trino")
+    assert sorted(one.evidence["hidden"]) == hidden
+    assert "3 directories, such as " in one.message
+
+
+def test_directories_that_are_not_current_are_evidence(tmp_path: Path) -> None:
+    for name in ("base_0000002", "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"):
+        write_orc(tmp_path / name / "000000_0", "struct<a:int>", [(1,)])
+    one = finding_of("R16", tmp_path, "spark")
+    assert sorted(one.evidence["directories"]) == ["delta_0000001_0000001_0000", "delta_0000002_0000002_0000"]
+    assert "2 directories, such as " in one.message
+
+
+def test_three_originals_beside_a_base_are_named(tmp_path: Path) -> None:
+    write_by_pyorc(tmp_path / "base_0000002", [insert(1, 0)])
+    for bucket in range(5):
+        write_orc(tmp_path / f"00000{bucket}_0", "struct<a:int>", [(1,)])
+    one = finding_of("V18", tmp_path, "spark")
+    assert all(f"00000{bucket}_0" in one.message for bucket in range(3))
+    assert "2 more" in one.message
+    assert one.message.startswith("5 original files or directories")

@@ -82,7 +82,9 @@ def _glossary() -> Iterator[tuple[str, Meaning]]:
         depth = f"--{rule.depth.value}" if rule.depth.rank else ""
         readers = f"--for {' '.join(rule.readers)}" if rule.readers else ""
         kind = ", ".join(filter(None, ("rule", rule.severity.value, depth, readers)))
-        yield "rules", _meaning(rule.id, kind, f"{rule.what} {rule.why}", rule.hint)
+        parts = {"severity": rule.severity.value, "depth": rule.depth.value, "readers": list(rule.readers)}
+        more = {"why": rule.why, **parts, "section": rule.section}
+        yield "rules", _meaning(rule.id, kind, f"{rule.what} {rule.why}", rule.hint) | more
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, AcidctlError) and error is not AcidctlError:
             kind = f"error, status {error.exit_status.value}"

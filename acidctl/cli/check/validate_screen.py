@@ -21,6 +21,7 @@ from acidctl.wording import human_count
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
+    from acidctl.validation.findings import Unchecked
     from acidctl.validation.report import Report
     from acidctl.verbs.events import Progress
 
@@ -52,7 +53,7 @@ class ValidateScreen(RunReporter):
             self._count(report)
             if self._output == "table":
                 self._show(report)
-            for record in [report.record()] if self._output == "json" else _json_lines(report):
+            for record in [_json(report)] if self._output == "json" else _json_lines(report):
                 self._records.put(record)
         self.tell_strangers()
         if self._output == "table":
@@ -140,7 +141,17 @@ def _json_lines(report: Report) -> Iterator[dict[str, Any]]:
     for finding in report.findings:
         yield where | finding.record()
     for unchecked in report.unchecked:
-        yield where | {"rule": None, "severity": "unchecked"} | unchecked.record()
+        yield where | {"rule": None, "severity": "unchecked"} | _unchecked(unchecked)
+
+
+def _json(report: Report) -> dict[str, Any]:
+    return report.record() | {"unchecked": [_unchecked(unchecked) for unchecked in report.unchecked]}
+
+
+def _unchecked(unchecked: Unchecked) -> dict[str, Any]:
+    """Return the record without the passwords that an error of a store may hold."""
+    record = unchecked.record()
+    return record | {"message": hidden(record["message"])}
 
 
 def _clipped(text: str) -> str:

@@ -38,11 +38,24 @@ def key_and_value(item: str, option: str) -> tuple[str, str]:
     Raises:
         BadParameter: the item has another form.
     """
+    key, value = parts_of(item, option)
+    remember_pair(key, value)
+    return key, value
+
+
+def parts_of(item: str, option: str) -> tuple[str, str]:
+    """Return the parts of a ``KEY=VALUE`` that is no setting: its key is the name of a column, whatever that is.
+
+    Args:
+        option: the name of the option, for the error.
+
+    Raises:
+        BadParameter: the item has another form.
+    """
     key, equals, value = item.partition("=")
     if not key or not equals:
         # The text itself is not shown: it may be a password.
         raise click.BadParameter("one of its values is not KEY=VALUE", param_hint=option)
-    remember_pair(key, value)
     return key, value
 
 

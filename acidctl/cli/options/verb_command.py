@@ -22,7 +22,7 @@ from acidctl.cli.options.param_types import (
     NumberType,
     comma_separated,
 )
-from acidctl.cli.options.set_option import key_and_value
+from acidctl.cli.options.set_option import key_and_value, parts_of
 from acidctl.verbs.options import REQUIRED, Kind, Option, declared, made
 
 if TYPE_CHECKING:
@@ -183,8 +183,8 @@ def _option(field: Field[Any], face: Option) -> Decorator:
         more = {"is_flag": True}
     elif face.kind is Kind.NUMBER:
         more = {"type": NumberType(face.metavar or "N", face.least, face.most)}
-    elif face.kind is Kind.PAIRS:
-        more = {"multiple": True, "callback": _pairs}
+    elif face.kind in _PAIRS:
+        more = {"multiple": True, "callback": _PAIRS[face.kind]}
     elif face.kind is Kind.LIST:
         more |= {"multiple": True}
     elif face.kind is Kind.NAMES:
@@ -195,7 +195,7 @@ def _option(field: Field[Any], face: Option) -> Decorator:
         more["shell_complete"] = _COMPLETES[face.completes]
     if field.default is REQUIRED:
         more["required"] = True
-    elif face.kind not in (Kind.PAIRS, Kind.LIST):
+    elif face.kind not in (*_PAIRS, Kind.LIST):
         more["default"] = field.default if face.shown is None else face.shown
     make = shared.typed_option if face.typed else click.option
     # Without a default of its own, an option shows the one that a file sets.
@@ -205,3 +205,10 @@ def _option(field: Field[Any], face: Option) -> Decorator:
 
 def _pairs(_: click.Context, param: click.Parameter, items: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(key_and_value(item, param.opts[0]) for item in items)
+
+
+def _columns(_: click.Context, param: click.Parameter, items: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(parts_of(item, param.opts[0]) for item in items)
+
+
+_PAIRS = {Kind.PAIRS: _pairs, Kind.COLUMNS: _columns}

@@ -105,7 +105,7 @@ class EventSearch:
         """Return the ids of the events of a file, deletes included, whose ROW__ID meets the condition.
 
         Returns:
-            Those of each stripe that has some; and the number of stripes whose id columns were read.
+            The ids of each stripe with a match, and the number of stripes whose id columns were read.
 
         Raises:
             BadDataError, NotFoundError, AccessError, StorageError: the file cannot be read.

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
+    METADATA_ACID,
+    ORC_ACID_VERSION,
     AcidDirectory,
     acid_directory,
     is_native_data_file,
@@ -22,6 +24,13 @@ from acidctl.rows.foreign.format import Format, sniff
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
+
+_SIDE_FILES = {
+    METADATA_ACID: "it records what wrote the base around it",
+    ORC_ACID_VERSION: "it holds the version of the ACID format",
+    FLUSH_LENGTH_SUFFIX: "it holds how many bytes of the file beside it are committed",
+}
+"""What the files of an ACID directory hold that hold no rows, by the end of their names."""
 
 
 def event_files_at(
@@ -70,6 +79,9 @@ def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
     except BadDataError as error:
         problem = error
     # Only insert-only tables have data files of another format, all of them in ACID directories.
+    side = next((_SIDE_FILES[end] for end in _SIDE_FILES if directory and name.endswith(end)), "")
+    if problem and side:
+        raise _of_other_format(fs.display(path), side)
     if problem and _enclosing(path) is None:
         format_ = sniff(source)
         raise problem if format_ is Format.ORC else _of_other_format(fs.display(path), f"it is {format_}")

@@ -118,10 +118,10 @@ def _of_its_files(directory: AcidDirectory, listed: ListingToCheck) -> Iterator[
     is_delete = directory.kind is Kind.DELETE_DELTA
     attempts = sorted(file.name for file in parsed if isinstance(file, BucketFile) and file.attempt is not None)
     if is_delete or {"hive2", "hive3"} & {*listed.readers}:
-        yield from R2.of_several(attempts, name, "delete events in {}" if is_delete else "rows in {}")
+        yield from R2.of_several(attempts, name, "delete events in {}" if is_delete else "rows in {}", most=3)
     if directory.kind is Kind.BASE and all(map(is_hidden, names)):
         hidden = [verdict.name for verdict in listed.snapshot.state.in_state(State.OBSOLETE)]
-        yield from R19.of_several(hidden, name, "it hides {}")
+        yield from R19.of_several(hidden, name, "it hides {}", noun="directories", key="hidden")
     yield from R5.of_several(sorted(file for file in names if file.endswith(FLUSH_LENGTH_SUFFIX)), name)
     yield from R8.of_several([entry.path for entry in listed.files(name) if entry.path.count("/") > 1], name)
     if listed.is_full and any(isinstance(file, OriginalFile) for file in parsed):
@@ -160,13 +160,14 @@ def _of_the_location(listed: ListingToCheck) -> Iterator[Finding]:
         text = f"originals of {len(numbers)} buckets, {len(deletes)} delete deltas"
         yield R9.finding("", text, {"buckets": sorted(numbers)[:MOST_NAMES]})
     unsteady = [entry.path for entry in state.originals if "_copy_" in entry.path or "/" in entry.path]
-    yield from R20.of_several(unsteady, text="original files: {}")
+    yield from R20.of_several(unsteady, noun="original files")
     if listed.is_full:
         counts = f"{len(listed.current)} ACID directories, {len(deletes)} of them with delete events"
         yield R16.finding("", counts, {"deleteDeltas": len(deletes)})
     else:
         unread = [v.name for v in state.verdicts if v.directory and v.state is not State.CURRENT]
-        yield from R16.of_several(unread, text="it also reads directories that are not current: {}")
+        text = "it also reads directories that are not current: {}"
+        yield from R16.of_several(unread, text=text, noun="directories", key="directories")
     if state.base is None:
         for verdict in (*state.in_state(State.IGNORED), *state.in_state(State.ABORTED)):
             is_base = verdict.kind is EntryKind.BASE and verdict.directory is not None
@@ -225,7 +226,7 @@ def for_readers_by_tails(
         R15: [facts.path for facts in files.values() if facts.rows and not facts.stride and facts.format is Format.ORC],
     }
     uncounted = [facts.path for facts in changing if facts.has_changes is None and facts.acid_version is None]
-    text = "these do not count their operations, so that only their events show whether updates are among them: {}"
+    text = "files do not count their operations, so only their events show whether updates are among them: {}"
     yield from R13.of_several(uncounted, text=text, severity=WARNING)
     for rule, paths in cases.items():
         yield from rule.of_several(paths)

@@ -172,13 +172,12 @@ def _originals(listed: ListingToCheck) -> Iterator[Finding]:
     state = listed.snapshot.state
     hidden = [verdict.name for verdict in state.in_state(State.OBSOLETE) if verdict.kind is EntryKind.ORIGINAL]
     if state.base:
-        yield from V18.of_several(
-            hidden, text=f"the rows of original files are in {state.base.name}: {{}}", severity=INFO
-        )
+        text = f"{len(hidden)} original files or directories are in {state.base.name}: {{}}"
+        yield from V18.of_several(hidden, text=text, severity=INFO, most=3)
     odd = [e.path for e in state.originals if not isinstance(parse_file(e.path.rpartition("/")[2]), OriginalFile)]
     if listed.directories:
-        text = "original files have no bucket number in their name: {}"
-        yield from V18.of_several(odd, text=text, severity=ERROR if listed.is_full else WARNING)
+        text = f"{len(odd)} original files have no bucket number in their name: {{}}"
+        yield from V18.of_several(odd, text=text, severity=ERROR if listed.is_full else WARNING, most=3)
 
 
 V45 = Rule(

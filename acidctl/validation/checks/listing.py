@@ -44,14 +44,12 @@ class ListingToCheck:
 
     Attributes:
         now: seconds since the epoch.
-        thresholds: of rule V19.
         bad_metadata: errors of unusable ``_metadata_acid`` files, by their path in the location.
         readers: the readers whose R rules are wanted.
     """
 
     snapshot: Snapshot
     now: float
-    thresholds: Thresholds = field(default_factory=Thresholds)
     bad_metadata: Mapping[str, AcidctlError] = field(default_factory=dict)
     readers: tuple[str, ...] = ()
 
@@ -309,7 +307,7 @@ V20 = Rule(
 @on_listing
 def _figures(listed: ListingToCheck) -> Iterator[Finding]:
     state = listed.snapshot.state
-    decision = decide(figures_of(listed.snapshot.listing, state), listed.thresholds)
+    decision = decide(figures_of(listed.snapshot.listing, state), Thresholds())
     if decision.kind and not listed.problems:
         yield V19.finding(
             "", text_of(decision.reason), {"deltas": len(state.deltas), "compaction": decision.kind.value}

@@ -37,7 +37,7 @@ class CatOptions(Options):
     partition: tuple[tuple[str, str], ...] = option(
         (),
         "--partition",
-        kind=Kind.PAIRS,
+        kind=Kind.COLUMNS,
         metavar="KEY=VALUE",
         completes="partitions",
         help="Only partitions of this value. Repeatable.",

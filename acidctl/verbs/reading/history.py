@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 class LocationHistory(NamedTuple):
-    """The history of one location, by one snapshot of it."""
+    """Hold what every write id did to one location.
+
+    Attributes:
+        location: the path, as a user would type it.
+        snapshot: decides which write ids count.
+    """
 
     location: str
     snapshot: Snapshot

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import data_files_of, is_full_acid, original_files
 from acidctl.acid.state import EntryKind
-from acidctl.base.errors import AccessError, AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.base.parallel import in_order
 from acidctl.cleaning.retention import Policy
 from acidctl.location.arguments import is_hive_name
 from acidctl.location.resolved import resolve
-from acidctl.location.snapshot import Snapshot, list_location
+from acidctl.location.snapshot import Snapshot
 from acidctl.location.table_location import TableLocation
 from acidctl.overview.location_status import DAY_SECONDS, LocationStatus, status_of
 from acidctl.overview.warehouse_status import Condition, WarehouseStatus
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # needs packages that are installed only for a metastore
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions:
-    """What is found out about each location.
+    """Choose what is found out about each location.
 
     Attributes:
         older_than: the retention that a cleaning would have, in seconds.
@@ -91,31 +91,14 @@ def _inspected(found: TableLocation, options: InspectOptions, policy: Policy, no
     closed: list[AcidctlError] = []
     damaged: list[AcidctlError] = []
     if options.partial:
-        found = _as_far_as_listed(found, closed.append)
+        below: dict[str, AcidctlError] = {}
+        found = found.as_far_as_listed(below)
+        closed += below.values()
     location = resolve(found, reader=True, compactor=True, evidence=True)
     snapshot = location.for_reader()
     status = status_of(location, policy, now, "" if found.root else found.hive_name)
     rows = _row_counts(snapshot, damaged.append) if options.rows else {}
     return Inspected(status, snapshot, rows, tuple(closed), tuple(damaged))
-
-
-def _as_far_as_listed(found: TableLocation, on_error: Callable[[AcidctlError], None]) -> TableLocation:
-    """Return the location with what can be listed of it: a closed directory appears by its name, with nothing in it.
-
-    Raises:
-        AccessError: the location itself may not be listed.
-        GoneError: the location was dropped meanwhile.
-    """
-    if found.listed is not None and not isinstance(found.listed, AccessError):
-        return found
-    closed: dict[str, AcidctlError] = {}
-    with found.unless_dropped():
-        listing = list_location(found.fs, found.location.path, found.top, closed.__setitem__)
-    if found.listed is not None and not closed:
-        raise found.listed
-    for error in closed.values():
-        on_error(error)
-    return replace(found, listed=listing)
 
 
 def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) -> dict[str, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import AccessError, AcidctlError, BadDataError, GoneError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, BadDataError, GoneError, RefusedError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.validation.findings import READERS, Depth, Severity
 from acidctl.verbs.engine import TaskOptions
@@ -31,7 +32,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingTasks(TaskOptions):
-    """The engine that reads files: processes of this machine, unless Spark is asked for."""
+    """Choose the engine that reads files: processes of this machine, unless Spark is asked for."""
 
     engine: str = option(
         "local",
@@ -39,6 +40,14 @@ class ReadingTasks(TaskOptions):
         choices=("spark", "local"),
         shown="local",
         help="Spark, or processes of this machine without Java.",
+    )
+    jobs: int | None = option(
+        None,
+        "--jobs",
+        kind=Kind.NUMBER,
+        least=1,
+        most=1024,
+        help="Processes of --engine local; by default one per core.",
     )
 
 
@@ -79,7 +88,7 @@ class ValidateOptions(Options):
 
     @property
     def depth(self) -> Depth:
-        """How deep the check goes."""
+        """Return the depth of the check."""
         return Depth.DEEP if self.deep else Depth.FOOTERS if self.footers or self.readers else Depth.LISTING
 
     def chosen(self) -> CheckOptions:
@@ -204,7 +213,8 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
         folders.append(LocationToCheck(fs, path, holds=table))
 
     observer = replace(observer_of(events), container=folder)
-    for found in find(selection.places, selection.storage, selection.resolver, observer):
+    found_there = find(selection.places, selection.storage, selection.resolver, observer)
+    for found in found_there if selection.known is None else selection.known:
         yield from folders
         folders.clear()
         try:
@@ -223,17 +233,16 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
 
 def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
     """Return a location with its listing and the lists that count there, and what users should know of these."""
-    from acidctl.location.snapshot import list_location
+    from acidctl.location.table_location import TableLocation
     from acidctl.validation.report import LocationToCheck
 
     at = found.location
     target = LocationToCheck(found.fs, at.path, partition=at.partition, is_named=found.is_given)
     closed: dict[str, AcidctlError] = {}
     try:
+        listed = partial(TableLocation.as_far_as_listed, closed=closed)
+        found = listed(found).refresh_if_stale(listed)
         with found.unless_dropped():
-            if found.listed is None or isinstance(found.listed, AccessError):
-                listing = list_location(found.fs, at.path, found.top, closed.__setitem__)
-                found = replace(found, listed=listing)
             lists = found.resolve()
             ahead = found.ids_above_metastore()
     except (GoneError, RefusedError):

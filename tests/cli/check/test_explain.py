@@ -111,3 +111,13 @@ def test_examples_are_true_of_one_table() -> None:
             assert acid_directory(name), text
     one, other = map(acid_directory, example(Code.OVERLAP).by)
     assert one and other and one.max_write_id >= other.min_write_id
+
+
+def test_a_rule_has_its_parts_as_fields(acidctl: Acidctl) -> None:
+    found = {one["word"]: one for one in acidctl("explain", "-o", "jsonl", "rules").lines()}
+    assert list(found) == list(RULES)
+    for rule in RULES.values():
+        one = found[rule.id]
+        assert (one["severity"], one["depth"], one["section"]) == (rule.severity, rule.depth, rule.section)
+        assert (one["why"], one["readers"]) == (rule.why, list(rule.readers))
+    assert "readers" not in acidctl("explain", "-o", "jsonl", "few-deltas").lines()[0]

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from support.files.acid_files import delete, insert, write_by_pyorc
 
-from acidctl.base.errors import UsageProblem
+from acidctl.base.errors import AccessError, UsageProblem
+from acidctl.outcome import Result
 from acidctl.validation.checks import RULES
+from acidctl.validation.findings import Depth, Unchecked
+from acidctl.validation.report import Report
 from acidctl.verbs.reading.validate import ValidateOptions
 
 FINDINGS, UNCHECKED = 14, 15
@@ -210,3 +213,20 @@ def test_a_rule_that_a_look_at_names_cannot_find_is_refused_with_the_option_that
     assert found.status == 2
     assert "V26 cannot be found from the listing" in found.err
     assert "--deep" in found.err
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl"])
+def test_passwords_in_errors_are_hidden(acidctl, crud: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    error = AccessError("no access to https://ann:pw12@store.example/t?sig=abcdef token=ghijkl", "", "log in")
+    report = Report(
+        location="/t", result=Result.UNCHECKED, depth=Depth.LISTING, unchecked=(Unchecked("base_0000001", error),)
+    )
+    monkeypatch.setattr("acidctl.cli.check.validate.validate", lambda *_: iter([report]))
+    said = acidctl("validate", "-o", form, crud).out
+    assert "store.example" in said
+    assert not [word for word in ("pw12", "ghijkl") if word in said]
+
+
+@pytest.mark.parametrize(("jobs", "status"), [("0", 2), ("1", 0), ("1025", 2), ("100000", 2)])
+def test_the_number_of_processes_is_bounded(acidctl, crud: Path, jobs: str, status: int) -> None:  # type: ignore[no-untyped-def]
+    assert acidctl("validate", "--footers", "--jobs", jobs, crud).status == status

@@ -56,6 +56,13 @@ def test_a_table_with_its_partitions(acidctl: Call, table: Path) -> None:
     assert acidctl("cat", table, "--partition", "k").status == 2
 
 
+def test_a_partition_key_may_be_called_like_a_secret(acidctl: Call, table: Path) -> None:
+    (table / "k=1").rename(table / "key=nights")
+    shutil.rmtree(table / "k=2")
+    assert len(acidctl("cat", table, "--partition", "key=nights").lines()) == 9
+    assert "key=mornings" in acidctl("cat", table, "--partition", "key=mornings").err
+
+
 def test_where_at_deleted_count_limit(acidctl: Call, table: Path) -> None:
     found = acidctl("cat", table, "--where", "code = 'c1' AND k = 1", "--columns", "name,k", "--row-id")
     assert found.lines() == [{"ROW__ID": {"writeid": 1, "bucketid": 536870912, "rowid": 1}, "name": "n1", "k": 1}]

@@ -58,6 +58,21 @@ def test_a_file_of_another_format_is_named_by_it(acidctl: Acidctl, table: Path, 
     assert "not an ORC file" in acidctl("dump", table / "README.md").err
 
 
+@pytest.mark.parametrize("size", [0, 1, 30])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        (METADATA_ACID, "what wrote the base"), (ORC_ACID_VERSION, "the version of the ACID format"),
+        (f"bucket_00001{FLUSH_LENGTH_SUFFIX}", "are committed"),
+    ],
+)  # fmt: skip
+def test_a_side_file_is_told_by_what_it_holds(acidctl: Acidctl, table: Path, name: str, what: str, size: int) -> None:
+    (table / DELTA / name).write_bytes(b"2" * size)
+    said = " ".join(acidctl("dump", table / DELTA / name).err.split())
+    assert what in said
+    assert "bytes long" not in said
+
+
 def test_of_a_table_all_files_are_printed_but_the_bad_ones(acidctl: Acidctl, table: Path) -> None:
     (table / "README.md").unlink()
     (table / DELTA / "bucket_00001").write_bytes(TEXT)

@@ -22,9 +22,7 @@ def test_a_fault_is_found(store: Store, tmp_path_factory) -> None:  # type: igno
         store.fs.make_dirs(target if path.is_dir() else target.rpartition("/")[0])
         if path.is_file():
             store.fs.write_bytes(target, path.read_bytes())
-    (report,) = check_locations(
-        [LocationToCheck(store.fs, root)], CheckOptions(Depth.DEEP, processes=2, thresholds=QUIET)
-    )
+    (report,) = check_locations([LocationToCheck(store.fs, root)], CheckOptions(Depth.DEEP, processes=2, ignored=QUIET))
     assert [str(one.error) for one in report.unchecked] == []
     assert found(report) == {"V33"}
     assert report.rows == 6

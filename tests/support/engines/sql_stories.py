@@ -26,6 +26,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth, Severity
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.options import LockOptions
+from acidctl.verbs.reading.validate import ReadingTasks
 from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, has_copied_deletes
 from support.engines.hive_text import asked_for, normal, printed, type_of
 from support.engines.own_faults import runs
@@ -33,7 +34,6 @@ from support.engines.real_hive import Rows, same
 from support.engines.time_zones import DAYS, MOMENTS, ZONES, process_zone
 from support.servers.hive_server import HiveError, HiveServer
 from support.tables import json_rows
-from support.validating import QUIET
 
 NUMBERS = ("0", "7", "-128", "127")
 FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -184,7 +184,7 @@ class Story:
 
     def _validate(self, location: Location) -> None:
         readers = ("hive3", "hive4")[self._hive.version - 3 :]
-        report = location.validate(Depth.DEEP, readers=readers, thresholds=QUIET, processes=0)
+        report = location.validate(Depth.DEEP, readers=readers, ignored=("V19",), tasks=ReadingTasks(jobs=1))
         told = [one for one in report.findings if one.severity is not Severity.INFO and one.rule != "R15"]
         assert not told, (location.path, told, self.statements)
 
