@@ -20,6 +20,16 @@ FOLDERS = {
 """The sections of the help, and the folder with the command modules of each."""
 
 
+ORDER = (
+    "status", "report", "ls", "why", "meta", "log",
+    "cat", "dump", "diff", "history", "blame", "erasure",
+    "compact", "clean", "restore", "purge", "nightly",
+    "validate", "repair", "demo", "explain", "doctor", "completion",
+    "tables", "txns", "locks", "compactions", "request", "abort", "initiator", "worker", "cleaner", "housekeep",
+)  # fmt: skip
+"""Names of commands as each section shows them; a command that is missing here comes last in its section."""
+
+
 def _commands_in(folder: str) -> dict[str, str]:
     """Return the commands of a folder with their summaries.
 
@@ -35,7 +45,8 @@ def _commands_in(folder: str) -> dict[str, str]:
             if line.startswith('"""`acidctl '):
                 name, _, summary = line.strip().strip('"').partition("`: ")
                 commands[name.split()[-1]] = summary
-    return commands
+    known = [name for name in ORDER if name in commands]
+    return {name: commands[name] for name in dict.fromkeys((*known, *commands))}
 
 
 GROUPS: dict[str, dict[str, str]] = {"hive": _commands_in("hive")}

@@ -10,6 +10,7 @@ import click
 
 from acidctl.base.nearest import asked, near_names
 from acidctl.cli.command_table import GROUPS, examples, module_of
+from acidctl.cli.options.set_option import refuse_useless
 
 
 class LazyCommands(MutableMapping[str, click.Command]):
@@ -77,6 +78,8 @@ class LazyGroup(click.Group):
             from acidctl.cli.config.settings import take_variables  # noqa: PLC0415 - --help does without
 
             take_variables(command, (*ctx.command_path.split()[1:], name))
+            if {"-h", "--help"}.isdisjoint(rest):
+                refuse_useless(ctx, command, f"{ctx.command_path} {name}")
         return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -39,6 +39,9 @@ GLOBAL = ("--log-format", "--profile", "--config", "--color", "--set")
 SWITCHES = ("--no-pager", "-v", "--verbose", "-q", "--quiet")
 """Program options without a value."""
 
+FLAGS = frozenset("vqnyrahV")
+"""The letters of options without a value, of the program and of all commands."""
+
 
 class Program(LazyGroup):
     """The group of all commands, whose own options may stand anywhere on the line."""
@@ -63,7 +66,12 @@ class Program(LazyGroup):
     help="json: every line on standard error is one object.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Give every location, entry, file and finding its own line.")
-@click.option("-q", "--quiet", is_flag=True, help="Print failures only, without progress; JSON output is unaffected.")
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Print only failures and single answers (a count), without progress; JSON is unaffected.",
+)
 @click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -219,15 +227,31 @@ def with_program_options_first(args: Sequence[str]) -> list[str]:
     rest: list[str] = []
     remaining = iter(args)
     for arg in remaining:
+        moved, left = _split(arg)
         if arg == "--":
             rest += [arg, *remaining]
         elif arg in SWITCHES:
             ours.append(arg)
+        elif moved:
+            ours += moved
+            rest += left
         elif arg in GLOBAL:
             ours += [arg, *(value for value in (next(remaining, None),) if value is not None)]
         else:
             (ours if arg.startswith(tuple(f"{name}=" for name in GLOBAL)) else rest).append(arg)
     return ours + (rest if rest[:1] != ["help"] else [*rest[1:], "--help"])
+
+
+def _split(arg: str) -> tuple[list[str], list[str]]:
+    """Return the program's options in a cluster of short flags, and what is left of it: ``-v`` and ``-n`` of ``-nv``.
+
+    A cluster with a letter that takes a value, such as ``-ojsonl``, is left as it is: both are empty.
+    """
+    letters = arg[1:]
+    if len(letters) < 2 or not set(letters) <= FLAGS or {"v", "q"}.isdisjoint(letters):
+        return [], []
+    left = "".join(letter for letter in letters if letter not in "vq")
+    return [f"-{letter}" for letter in letters if letter in "vq"], [f"-{left}"] * bool(left)
 
 
 def value_of(option: str, line: Sequence[str]) -> str:

@@ -89,14 +89,16 @@ def resolve(
     compactor: bool = False,
     queue: bool = False,
     evidence: bool = False,
+    readers: bool = True,
 ) -> ResolvedLocation:
     """List a location, and ask its metastore for what a plan needs; lists that are too old are taken again.
 
     Args:
-        reader: resolve the snapshot of a reader, and ask for locks and for permission to clean.
+        reader: resolve the snapshot of a reader.
         compactor: resolve the snapshot of a compaction.
         queue: ask for the location's entry in Hive's queue.
         evidence: see whether it is known to be transactional, which may read the end of a file or two.
+        readers: ask for locks and for permission to clean, with the snapshot of a reader.
 
     Raises:
         GoneError: it was dropped meanwhile.
@@ -111,7 +113,7 @@ def resolve(
         facts = replace(facts, open_write_ids=found.resolver.warehouse.lists(facts.table, may_clean=False)[0].open)
     as_compactor: Snapshot | BadDataError | RefusedError | None = None
     with found.unless_dropped():
-        as_reader = found.snapshot(readers=True, refresh=False) if reader else None
+        as_reader = found.snapshot(readers=readers, refresh=False) if reader else None
         if compactor and as_reader and _is_same_for_compactor(as_reader, found):
             as_compactor = as_reader
         elif compactor:

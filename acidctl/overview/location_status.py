@@ -147,6 +147,7 @@ class LocationStatus:
         ahead: why the files are newer than the metastore.
         notes: what was assumed.
         warnings: sentences on layouts because of which rows may come twice, and on files ahead of the metastore.
+        is_free_known: whether it is known what a cleaning would free.
     """
 
     location: str
@@ -169,6 +170,7 @@ class LocationStatus:
     ahead: tuple[Reason, ...]
     notes: tuple[Reason, ...]
     warnings: tuple[str, ...]
+    is_free_known: bool = True
 
     @property
     def shown(self) -> str:
@@ -191,6 +193,8 @@ class LocationStatus:
         figures = self.figures.record()
         if self.history_problem:
             figures |= dict.fromkeys(reading_record(NO_COST))
+        if not self.is_free_known:
+            figures |= dict.fromkeys(("freeBytes", "soonBytes", "laterBytes"))
         return {
             "location": self.location,
             "name": self.name or None,
@@ -224,12 +228,12 @@ def entry_record(child: Child, rows: int | None = None) -> dict[str, Any]:
     return {**child.record(), "rows": rows, "modified": iso_time(child.amount.modified)}
 
 
-def status_of(location: ResolvedLocation, policy: Policy, now: float, name: str = "") -> LocationStatus:
+def status_of(location: ResolvedLocation, policy: Policy | None, now: float, name: str = "") -> LocationStatus:
     """Return the status of a location from its listing and its snapshots; nothing is asked for or listed.
 
     Args:
         location: with the snapshots of a reader and of a compaction, and with evidence.
-        policy: decides what a cleaning may remove.
+        policy: decides what a cleaning may remove; None if nothing is known of that.
         now: seconds since the epoch.
         name: the name in the metastore by which it was asked for.
     """
@@ -241,7 +245,7 @@ def status_of(location: ResolvedLocation, policy: Policy, now: float, name: str 
     refused: dict[str, AcidctlError] = {}
     # An interrupted publication is the reason for the refusal of a cleaning.
     reported = {} if unfinished else refused
-    plan = _cleaning(snapshot, policy, now, reported, is_sound=not problems) if evidence.may_change else None
+    plan = _cleaning(snapshot, policy, now, reported, is_sound=not problems) if evidence.may_change and policy else None
     compaction = _compaction(location, problems, evidence, refused)
     reading = NO_COST if state.history_problem else advise(snapshot.listing, state)
     verdict = _verdict(snapshot, compaction, evidence, unfinished, refused)
@@ -279,6 +283,7 @@ def status_of(location: ResolvedLocation, policy: Policy, now: float, name: str 
         ahead=snapshot.ahead,
         notes=tuple(state.notes),
         warnings=tuple(odd_layout(snapshot, problems)),
+        is_free_known=policy is not None,
     )
 
 

@@ -17,7 +17,7 @@ FIGURES = (
     "tables", "locations", "bytes", "freeBytes", "soonBytes", "laterBytes", "abortedBytes", "trashBytes", "deltas",
     "files", "due",
 )  # fmt: skip
-"""The figures that are kept of a report."""
+"""The figures that are kept of a report; `files` are those that readers open."""
 
 MOST_MOMENTS = 2000
 """The number of reports to keep: five years of one a night."""

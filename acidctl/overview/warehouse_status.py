@@ -35,7 +35,7 @@ class Condition(StrEnum):
 
 @dataclass(slots=True)
 class KeptBack:
-    """What readers do not need, but the rules of cleaning keep for one reason."""
+    """Count the entries that readers do not need and cleaning keeps, for one reason."""
 
     reason: Reason
     locations: int = 0

@@ -27,6 +27,8 @@ class Kind(StrEnum):
     FLAG = "flag"
     TEXT = "text"
     DURATION = "duration"
+    SECONDS = "seconds"
+    """A duration, of which a number without a unit has seconds."""
     SIZE = "size"
     COUNT = "count"
     NUMBER = "number"
@@ -131,7 +133,7 @@ class Options:
             if face.kind in (Kind.LIST, Kind.NAMES):
                 value = (value,) if isinstance(value, str) else tuple(value)
                 object.__setattr__(self, item.name, value)
-            if face.kind is Kind.DURATION:
+            if face.kind in (Kind.DURATION, Kind.SECONDS):
                 object.__setattr__(self, item.name, as_seconds(value, item.name))
             if face.kind is Kind.WINDOW and isinstance(value, str):
                 object.__setattr__(self, item.name, DailyWindow.parse(value))

@@ -65,6 +65,9 @@ print(json.dumps(loaded), file=sys.stderr)
     loaded = json.loads(ran.stderr)
     assert set(loaded) == set(COMMANDS)
     assert {name: heavy(modules) for name, modules in loaded.items() if heavy(modules)} == {}
+    work = {"acidctl.verbs.reading.inspect", "acidctl.overview.location_status"}
+    once = {module for modules in loaded.values() for module in modules}
+    assert once & work == set(), "what looks at tables"
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])

@@ -337,7 +337,7 @@ def complete(words: str, shell: str = "bash") -> list[str]:
 def test_commands_options_and_choices_are_completed() -> None:
     assert complete("acidctl cl") == ["plain,clean"]
     assert sorted(complete("acidctl ")) == [f"plain,{name}" for name in sorted(SUMMARIES)]
-    assert complete("acidctl hive c") == ["plain,cleaner", "plain,compactions"]
+    assert complete("acidctl hive c") == ["plain,compactions", "plain,cleaner"]
     assert complete("acidctl ls --so") == ["plain,--sort"]
     assert complete("acidctl ls -o ") == ["plain,table", "plain,json", "plain,jsonl", "plain,csv"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.metastore import CONFIGURED, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
-from acidctl.cli.options.set_option import refuse_assigned
+from acidctl.cli.options.set_option import ORIGIN, assigned, is_typed, refuse_assigned
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
 
 if TYPE_CHECKING:
+    from acidctl.cli.config.settings import Value
     from acidctl.metastore.server import ServerFacts
     from acidctl.metastore.settings import MetastoreSettings, Setting
 
@@ -76,9 +77,8 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
         found, wrong = part()
         record |= found
         problems += wrong
-        for label, value in found.items() if output == "table" else ():
-            for name, line in _lines(label, value):
-                put_text(f"{name:13} {line}", _MARGIN)
+        for line in _lines(found) if output == "table" else ():
+            put_text(line, _MARGIN)
     if output == "json":
         put_json(record, lines=False)
     if problems:
@@ -95,8 +95,8 @@ def _settings() -> Part:
     shown: list[Record] = []
     if settings is not None:
         try:
-            items = effective(settings).items()
-            shown = [{"name": key_of(name), "value": value, "origin": origin} for name, (value, origin) in items]
+            items = effective(settings) | _of_variable()
+            shown = [{"name": key_of(name), "value": one.value, "origin": one.origin} for name, one in items.items()]
         except AcidctlError as error:
             problem = error
     problems = [*([problem] if problem else []), *wrong_in_environment()]
@@ -109,6 +109,19 @@ def _settings() -> Part:
         "problems": [_problem(error) for error in problems],
     }
     return {"configuration": record}, problems
+
+
+def _of_variable() -> dict[tuple[str, ...], Value]:
+    """Return the settings of ACIDCTL_SET, each with its origin."""
+    from acidctl.cli.config.settings import Value  # noqa: PLC0415 - --help does without
+
+    if is_typed(click.get_current_context()):
+        return {}
+    return {
+        (section, key): Value(HIDDEN if is_secret_name(key) else hidden(value), ORIGIN)
+        for section in ("metastore", "storage")
+        for key, value in assigned(section).items()
+    }
 
 
 def _machine() -> Part:
@@ -212,30 +225,69 @@ def _problem(error: AcidctlError) -> Record:
 # --- for people ---
 
 
-def _lines(label: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a part of the record, each with its label."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _lines(label, item)
-    elif not isinstance(value, dict):
-        yield label, _word(value)
-    elif "what" in value:
-        text = ": ".join(part for part in (value["what"], value["why"]) if part)
-        yield label, f"{text}; {value['hint']}" if value["hint"] else text
-    else:
-        plain = {key: _word(item) for key, item in value.items() if item is not None and key not in _NESTED}
-        if plain:
-            is_list = bool({"name", "candidate"} & value.keys())  # whose values speak for themselves
-            yield label, "  ".join(plain.values() if is_list else (f"{key}={item}" for key, item in plain.items()))
-        for key in _NESTED:
-            if value.get(key):
-                yield from _lines(key, value[key])
+def _lines(record: Record) -> Iterator[str]:
+    """Yield the lines of a part of the record; the first of each key has its label."""
+    special: Mapping[str, Callable[[Any], Iterator[str]]] = {
+        "configuration": _configuration_lines,
+        "metastore": _metastore_lines,
+        "stores": _store_lines,
+    }
+    for label, value in record.items():
+        if label in special:
+            yield from special[label](value)
+        elif isinstance(value, list):
+            yield from _labelled(label, (" ".join(map(str, row.values())) for row in value))
+        else:
+            yield from _labelled(label, [value])
 
 
-_NESTED = ("settings", "servers", "services", "problem", "problems")
+def _labelled(label: str, lines: Iterable[str]) -> Iterator[str]:
+    for place, line in enumerate(lines):
+        yield f"{'' if place else label:13} {line}"
 
 
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return " ".join(map(_word, value)) if isinstance(value, list | tuple) else str(value)
+def _configuration_lines(found: Record) -> Iterator[str]:
+    profile = f", profile {found['profile']}" if found["profile"] else ""
+    file = f"{found['file']}: {'is used' if found['isUsed'] else 'is not used'}{profile}"
+    yield from _labelled("configuration", [file, *_setting_lines(found), *map(_problem_text, found["problems"])])
+
+
+def _setting_lines(found: Record) -> Iterator[str]:
+    for item in found["settings"]:
+        value = item["value"]
+        text = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        yield f"{item['name']}={text}  from {item['origin']}"
+
+
+def _metastore_lines(found: Record) -> Iterator[str]:
+    yield from _labelled("metastore", _setting_lines(found))
+    for server in found["servers"]:
+        yield from _labelled("server", [*_server_lines(server), *map(_problem_text, server["problems"])])
+    if found["problem"]:
+        yield from _labelled("metastore", [f"not asked: {_problem_text(found['problem'])}"])
+
+
+def _server_lines(server: Record) -> Iterator[str]:
+    if not server["answers"]:
+        yield f"{server['server']}: cannot be asked"
+        return
+    yield f"{server['server']}: answers, {server['tls'] or 'without TLS'}, {server['login']}"
+    if server["version"] is not None:
+        yield f"version {server['version']} by its own words, Hive {server['hive']} by its calls"
+    if services := server["services"]:
+        switched = (f"{name} {'on' if services[key] else 'off'}" for key, name in _SERVICES.items())
+        workers = "workers in HiveServer2" if services["workers"] is None else f"{services['workers']} worker threads"
+        yield ", ".join((*switched, workers))
+
+
+def _store_lines(stores: list[Record]) -> Iterator[str]:
+    texts = (_problem_text(store["problem"]) if store["problem"] else "can be reached" for store in stores)
+    return _labelled("store", (f"{store['location']}: {text}" for store, text in zip(stores, texts, strict=True)))
+
+
+def _problem_text(problem: Record) -> str:
+    text = ": ".join(part for part in (problem["what"], problem["why"]) if part)
+    return f"{text}; {problem['hint']}" if problem["hint"] else text
+
+
+_SERVICES = {"initiator": "initiator", "cleaner": "cleaner", "houseKeeper": "house keeper"}

@@ -45,5 +45,5 @@ def command(call: Call[RepairOptions]) -> int:
     Queries that read a file while it is replaced may fail, and succeed when they are run again. New files belong to
     whoever runs the repair. Each needs its size twice in free space for a while.
     """
-    screen = call.screen(is_plan=call.options.dry_run)
+    screen = call.screen(is_plan=call.options.dry_run, inside=True)
     return screen.show(repair(call.selection, call.options, screen))

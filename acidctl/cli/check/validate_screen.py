@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import ExitStatus
 from acidctl.base.printable import printable
 from acidctl.cli.output.console import Records, broken, console, note
-from acidctl.cli.output.progress import progress
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
     from acidctl.validation.findings import Unchecked
     from acidctl.validation.report import Report
-    from acidctl.verbs.events import Progress
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _MOST_LINES = 5
@@ -70,13 +67,6 @@ class ValidateScreen(RunReporter):
     def note(self, text: str) -> None:
         if self._output == "table":
             note(text)
-
-    @contextmanager
-    def progress(
-        self, doing: str, total: int, *, is_bytes: bool = False, coming: int | None = None
-    ) -> Iterator[Progress]:
-        with progress(doing, total, is_bytes=is_bytes) as bar:
-            yield bar
 
     def _count(self, report: Report) -> None:
         if self.run:

@@ -24,13 +24,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 from click.core import ParameterSource
 
-from acidctl.base.deadline import as_seconds
+from acidctl.base.deadline import duration_seconds
 from acidctl.base.errors import RefusedError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.cli.command_table import SUMMARIES, command_named
@@ -304,8 +303,8 @@ _POLICY_TYPES: dict[str, Callable[[Any], Any]] = {
     "priority": int,
     "max-ratio": float,
     "min-deltas": int,
-    "older-than": partial(as_seconds, name="it"),
-    "purge-older-than": partial(as_seconds, name="it"),
+    "older-than": duration_seconds,
+    "purge-older-than": duration_seconds,
 }
 
 
@@ -330,9 +329,12 @@ def policy_of(pattern: str, table: Mapping[str, Any]) -> TablePolicy:
             what, hint = ("it is a switch", "write true or false") if key == "exclude" else ("it is not a switch", "")
             raise UsageProblem(what, "", hint)
         try:
-            values[key.replace("-", "_")] = _POLICY_TYPES[key](value if key == "exclude" else str(value))
+            converted = _POLICY_TYPES[key](value if key == "exclude" else str(value))
         except ValueError:
             raise UsageProblem(f"{value!r} is not a number") from None
+        if converted is None:
+            raise UsageProblem(f"{key} is not a duration: {value!r}", "", 'write it as "48h" or "7d"')
+        values[key.replace("-", "_")] = converted
     return TablePolicy(**values)
 
 

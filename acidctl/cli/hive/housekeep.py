@@ -63,7 +63,7 @@ def command(
     dead = find_dead(metastore, silent)
     results = Results(output)
     for txn in dead.kept:
-        text, record = _client(dead, txn)
+        text, record = _client(dead, txn, is_lock=False)
         results.put({**record, "result": "kept"}, f"{text}; left alone: it is, or may be, of a replication")
     clients = _clients(dead)
     if not clients:
@@ -93,16 +93,16 @@ def _counts(dead: Dead) -> str:
 def _clients(dead: Dead) -> dict[tuple[str, int], tuple[str, Record]]:
     """Return a text and a record for each transaction and lock that is to end."""
     clients: dict[tuple[str, int], tuple[str, Record]] = {}
-    both: tuple[Txn | Lock, ...] = (*dead.txns, *dead.locks)
-    for client in both:
-        text, record = _client(dead, client)
-        noun = "transaction" if record["lock"] is None else "lock"
+    both: list[tuple[Txn | Lock, bool]] = [(txn, False) for txn in dead.txns]
+    both += [(lock, True) for lock in dead.locks]
+    for client, is_lock in both:
+        text, record = _client(dead, client, is_lock=is_lock)
+        noun = "lock" if is_lock else "transaction"
         clients[noun, client.id] = f"{text}; {locks_text(record['locks']) or 'no locks'}", record
     return clients
 
 
-def _client(dead: Dead, client: Txn | Lock) -> tuple[str, Record]:
-    is_lock = client in dead.locks
+def _client(dead: Dead, client: Txn | Lock, *, is_lock: bool) -> tuple[str, Record]:
     begun = getattr(client, "acquired" if is_lock else "started")
     age, silent = (None if when is None else max(dead.now - when, 0.0) for when in (begun, client.last_heartbeat))
     who = f"{'lock' if is_lock else 'transaction'} {client.id} of {client.user}@{client.host}"

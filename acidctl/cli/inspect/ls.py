@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,23 +12,14 @@ from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import list_options
 from acidctl.cli.output.console import Records, console, note, picture_columns
-from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
+from acidctl.cli.output.list_choice import ListChoice
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.cli.report.location_list import (
-    ENTRY_COLUMNS,
-    LOCATION_COLUMNS,
-    VERDICT_STYLES,
-    LocationList,
-    entries_table,
-    states_text,
-)
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.location.snapshot import children_of
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.overview.location_status import entry_record
-from acidctl.verbs.reading.inspect import Inspected, InspectOptions, inspect
-from acidctl.verbs.selection import Selection
 from acidctl.wording import human_count, text_of
+
+if TYPE_CHECKING:
+    from acidctl.location.snapshot_resolver import SnapshotResolver
+    from acidctl.verbs.reading.inspect import Inspected
 
 Record = dict[str, Any]
 _HIDDEN = ("staging", "other")
@@ -36,6 +27,8 @@ _HIDDEN = ("staging", "other")
 
 
 def _columns() -> Mapping[str, str]:
+    from acidctl.cli.report.location_list import ENTRY_COLUMNS, LOCATION_COLUMNS  # noqa: PLC0415 - --help does without
+
     return LOCATION_COLUMNS | ENTRY_COLUMNS
 
 
@@ -100,6 +93,9 @@ def command(
     Without --snapshot every write id on disk counts as committed. A timeline is as high as the bytes of what it shows:
     a step lower is four times less.
     """
+    from acidctl.verbs.reading.inspect import InspectOptions, inspect  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
+
     if output != "table":
         shared.refuse_unused(f"-o {output}", "timeline")
     if output in ("json", "jsonl"):
@@ -110,7 +106,7 @@ def command(
     records = Records(output)  # now: an error before the first location ends the document, too
     listed: _Locations | _Entries | None = None
     unknown = 0
-    for found, result in inspect(selection, InspectOptions(rows=rows, partial=True), events):
+    for found, result in inspect(selection, InspectOptions(rows=rows, partial=True, without_readers=True), events):
         if isinstance(result, AcidctlError):
             events.failed(found.shown, result)
             continue
@@ -121,7 +117,7 @@ def command(
             events.failed(found.shown, error)
         for error in result.damaged:
             events.gap(error)
-        if listed.add(result) and output in ("table", "csv"):
+        if listed.add(result, is_named=found.is_given) and output in ("table", "csv"):
             unknown += not status.evidence.may_change
             events.remember(map(text_of, status.notes) if output == "table" else (), status.warnings)
     (listed or _Locations(choice, records, states)).close()
@@ -135,7 +131,7 @@ def command(
     return events.status
 
 
-def _checked(choice: ListChoice, columns: Mapping[str, str], hint: str) -> CheckedChoice:
+def _checked(choice: ListChoice, columns: Mapping[str, str], hint: str) -> ListChoice:
     try:
         return choice.checked(columns)
     except UsageProblem as error:
@@ -147,6 +143,8 @@ class _Locations:
     """The list of locations, one line or object each."""
 
     def __init__(self, choice: ListChoice, records: Records, states: tuple[str, ...]) -> None:
+        from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList  # noqa: PLC0415 - --help does without
+
         hint = "this lists locations: give --recursive, or one location, to list entries"
         self._choice = _checked(choice, LOCATION_COLUMNS, hint)
         self._states = states
@@ -154,7 +152,7 @@ class _Locations:
         self._records = records.of(self._choice.columns or tuple(LOCATION_COLUMNS), has_headings=choice.has_headings)
         self._kept: list[Record] = []
 
-    def add(self, location: Inspected) -> bool:
+    def add(self, location: Inspected, *, is_named: bool) -> bool:
         """Show a location, or keep it until all are known; return False if it is left out."""
         record = location.status.record()
         if self._states and not any(record[state] for state in self._states):
@@ -188,20 +186,29 @@ class _Entries:
     def __init__(
         self, choice: ListChoice, records: Records, states: tuple[str, ...], *, rows: bool, hidden: bool, timeline: bool
     ) -> None:
+        from acidctl.cli.report.location_list import ENTRY_COLUMNS  # noqa: PLC0415 - --help does without
+
         self._choice = _checked(choice, ENTRY_COLUMNS, "this lists entries: leave out the columns of locations")
         self._states, self._rows, self._hidden, self._timeline = states, rows, hidden, timeline
         columns = self._choice.columns or tuple(ENTRY_COLUMNS)
         self._records = records.of(columns, "entries", has_headings=choice.has_headings)
         self._seen = 0
 
-    def add(self, location: Inspected) -> bool:
-        """Show the entries that the user wants to see; return False if a filter leaves out all of them."""
+    def add(self, location: Inspected, *, is_named: bool) -> bool:
+        """Show the entries that the user wants to see; return False if a filter leaves out all of them.
+
+        Args:
+            is_named: show the location without entries, too.
+        """
+        from acidctl.location.snapshot import children_of  # noqa: PLC0415 - --help does without
+        from acidctl.overview.location_status import entry_record  # noqa: PLC0415 - --help does without
+
         status, columns = location.status, self._choice.columns
         every = [entry_record(child, location.rows.get(child.verdict.name)) for child in children_of(location.snapshot)]
         wanted = [entry for entry in every if not self._states or entry["state"] in self._states]
         located = [{"location": status.location, **entry} for entry in wanted]
         wanted = self._choice.in_order(self._choice.meeting(located))
-        if every and not wanted:
+        if every and not (wanted or is_named):
             return False
         if self._records.output == "table":
             self._print(location, wanted)
@@ -218,6 +225,12 @@ class _Entries:
 
     def _print(self, location: Inspected, wanted: list[Record]) -> None:
         from rich.text import Text  # noqa: PLC0415 - only for people
+
+        from acidctl.cli.report.location_list import (  # noqa: PLC0415 - --help does without
+            VERDICT_STYLES,
+            entries_table,
+            states_text,
+        )
 
         status, screen = location.status, console()
         if self._seen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,17 +15,14 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
 from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.cli.report.overview_lines import everything, overview_record
-from acidctl.cli.report.run_files import refuse_target
-from acidctl.location.change.own_files import followed, replace_file
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.overview.location_status import Figures
-from acidctl.overview.report_history import FIGURES, PastReport, earlier, read_history, remember
-from acidctl.overview.warehouse_status import WarehouseStatus
 from acidctl.storage.os_errors import mapped
-from acidctl.verbs.reading.inspect import Overview, inspect_all
-from acidctl.verbs.selection import Selection
 from acidctl.wording import time_of
+
+if TYPE_CHECKING:
+    from acidctl.location.snapshot_resolver import SnapshotResolver
+    from acidctl.overview.report_history import PastReport
+    from acidctl.overview.warehouse_status import WarehouseStatus
+    from acidctl.verbs.reading.inspect import Overview
 
 Record = dict[str, Any]
 LARGEST, WORST, BEFORE = 40, 15, 90
@@ -74,6 +71,17 @@ def command(
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
     """
+    from acidctl.cli.report.overview_lines import everything  # noqa: PLC0415 - --help does without
+    from acidctl.overview.report_history import (  # noqa: PLC0415 - --help does without
+        FIGURES,
+        PastReport,
+        earlier,
+        read_history,
+        remember,
+    )
+    from acidctl.verbs.reading.inspect import inspect_all  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
+
     selection = Selection(locations or everything(resolver), storage, resolver)
     _refuse_files(out, history, output)
     events = RunReporter()
@@ -87,8 +95,9 @@ def command(
     record = {**_report_record(seen, past), "notLookedAt": events.coverage.as_json()}
     _put(_text_of(output, record), out)
     if history and events.coverage.locations:
-        figures = {name: {**record["whole"], "tables": record["tables"]}[name] for name in FIGURES}
-        remember(history, PastReport(seen.status.now, selection.places, figures))
+        whole = record["whole"]
+        figures = {**whole, "tables": record["tables"], "files": whole["filesRead"]}
+        remember(history, PastReport(seen.status.now, selection.places, {name: figures[name] for name in FIGURES}))
     events.tell_strangers()
     return events.status
 
@@ -99,6 +108,9 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
     Args:
         before: the earlier reports of the same places, the oldest first.
     """
+    from acidctl.cli.report.overview_lines import overview_record  # noqa: PLC0415 - --help does without
+    from acidctl.overview.location_status import Figures  # noqa: PLC0415 - --help does without
+
     status = seen.status
     tables, slowest = status.largest, status.slowest
     others = sum((figures for _, figures in tables[LARGEST:]), Figures())
@@ -120,6 +132,9 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
 
 def _refuse_files(out: str | None, history: str | None, output: str) -> None:
     """Refuse, before minutes of work, files that cannot be written or would replace something else."""
+    from acidctl.cli.report.run_files import refuse_target  # noqa: PLC0415 - --help does without
+    from acidctl.location.change.own_files import followed  # noqa: PLC0415 - --help does without
+
     if out is None and output == "html" and sys.stdout.isatty():
         raise UsageProblem("HTML is not printed to a terminal", "", "give --out FILE, or -o md")
     if out and history and followed(Path(out)) == followed(Path(history)):
@@ -140,6 +155,8 @@ def _text_of(output: str, record: Record) -> str:
 def _put(text: str, out: str | None) -> None:
     data = text.encode("utf-8", "backslashreplace")
     if out:
+        from acidctl.location.change.own_files import replace_file  # noqa: PLC0415 - --help does without
+
         with mapped("write", out):
             replace_file(Path(out), data)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +12,10 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
 from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.cli.report.overview_lines import everything, overview_record, status_values
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.overview.warehouse_status import Condition
-from acidctl.verbs.reading.inspect import inspect_all
-from acidctl.verbs.selection import Selection
 from acidctl.wording import time_of
+
+if TYPE_CHECKING:
+    from acidctl.location.snapshot_resolver import SnapshotResolver
 
 _LABEL = 12
 """Columns of the labels, by which continued lines are indented."""
@@ -68,7 +67,15 @@ def command(
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than
     --older-than. Nothing is changed, no file of data is opened, and each location is listed once.
     """
+    from acidctl.cli.report.overview_lines import (  # noqa: PLC0415 - --help does without
+        everything,
+        overview_record,
+        status_values,
+    )
+    from acidctl.overview.warehouse_status import Condition  # noqa: PLC0415 - --help does without
     from acidctl.verbs.nightly_state import NightlyState, usual_folder  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.reading.inspect import inspect_all  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
     events = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
-from acidctl.acid.state import EntryKind
 from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.base.nearest import asked, did_you_mean
 from acidctl.base.printable import printable
-from acidctl.cleaning.advice import Action
-from acidctl.cleaning.explain import (
-    ProofInputs,
-    ProofStep,
-    VerdictProof,
-    decided,
-    explain_history,
-    proof_inputs,
-    prove_all,
-)
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_entries
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.console import Records, broken, console, note
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.location.snapshot import Snapshot
-from acidctl.verbs.reading.inspect import InspectOptions, inspect
-from acidctl.verbs.selection import Selection
 from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from acidctl.cleaning.explain import ProofInputs, ProofStep, VerdictProof
+    from acidctl.location.snapshot import Snapshot
     from acidctl.location.snapshot_resolver import SnapshotResolver
+    from acidctl.location.table_location import TableLocation
     from acidctl.overview.location_status import LocationStatus
 
 _LABELS = {
@@ -69,13 +58,24 @@ def command(
 
     NAME is a directory or a file of the location; its numbers may be written without zeros.
     """
+    from acidctl.cleaning.explain import explain_history, proof_inputs, prove_all  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.reading.inspect import InspectOptions, inspect  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
+
     events, records = RunReporter(), Records(output)
     seen, below = 0, ""
     selection = Selection((location,), storage, resolver)
-    for found, result in inspect(selection, InspectOptions(partial=True), events):
-        if names and not found.is_given:
+
+    def named(places: Iterator[TableLocation]) -> Iterator[TableLocation]:
+        nonlocal below
+        for found in places:
+            if found.is_given:
+                yield found
+                return
             below = below or found.shown
-            continue
+
+    choose = named if names else iter
+    for found, result in inspect(selection, InspectOptions(partial=True), events, choose=choose):
         if isinstance(result, AcidctlError):
             if found.is_given:
                 raise result
@@ -190,6 +190,8 @@ def _may_text(proof: VerdictProof) -> str:
 
 def _print(shown: str, inputs: ProofInputs, proofs: Sequence[VerdictProof], *, is_detailed: bool) -> None:
     """Print short proofs by state, or long proofs of the named entries."""
+    from acidctl.cleaning.explain import explain_history  # noqa: PLC0415 - --help does without
+
     screen, history = console(), explain_history(inputs)
     screen.print(printable(shown), style="bold", soft_wrap=True)
     if history:
@@ -212,6 +214,9 @@ def _print(shown: str, inputs: ProofInputs, proofs: Sequence[VerdictProof], *, i
 
 def _print_bases(screen: Console, inputs: ProofInputs, proofs: Sequence[VerdictProof]) -> None:
     """Print which base is read, and why each other is not."""
+    from acidctl.acid.state import EntryKind  # noqa: PLC0415 - --help does without
+    from acidctl.cleaning.explain import decided  # noqa: PLC0415 - --help does without
+
     state = inputs.state
     bases = [verdict for verdict in state.verdicts if verdict.kind is EntryKind.BASE]
     text = "none that this snapshot may use" if bases else "none: nothing was compacted yet"
@@ -248,6 +253,8 @@ def _print_title(screen: Console, proof: VerdictProof, text: str = "") -> None:
 
 
 def _print_cleaning(screen: Console, proof: VerdictProof) -> None:
+    from acidctl.cleaning.advice import Action  # noqa: PLC0415 - --help does without
+
     _print_labelled(screen, "clean", _may_text(proof))
     is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].action is Action.CLEAN
     if proof.next and not is_said:

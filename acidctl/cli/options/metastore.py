@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.base.errors import RefusedError
-from acidctl.cli.options.set_option import assigned
+from acidctl.cli.options.set_option import ORIGIN, assigned, is_typed
 from acidctl.cli.output.redact import remember
 from acidctl.location.arguments import NONE, open_metastore
 
@@ -52,7 +52,8 @@ def settings_with_origins(metastore: str | None) -> dict[str, tuple[str, str]]:
     context = click.get_current_context()
     settings = context.find_root().meta.get("acidctl.settings")
     configured: Mapping[str, tuple[str, str]] = settings.below("metastore") if settings else {}
-    given = {name: (value, "--set") for name, value in assigned("metastore").items()}
+    origin = "--set" if is_typed(context) else ORIGIN
+    given = {name: (value, origin) for name, value in assigned("metastore").items()}
     if metastore and metastore != CONFIGURED:
         given["uris"] = metastore, _origin(context)
     return {**configured, **given}

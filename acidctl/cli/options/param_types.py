@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ParsedType(click.ParamType[Any]):
-    """A value that is parsed from text; a default, which is no text, is taken as it is.
+    """A value that is parsed from text; a default that is not text is taken as it is.
 
     Args:
         parse: returns None for a text that it does not understand, or raises UsageProblem.
@@ -46,6 +46,11 @@ def size_in_bytes(text: str) -> int | None:
     if not size or float(size[1]) <= 0:
         return None
     return int(float(size[1]) * 1024 ** " kmgtp".index(size[2] or " "))
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds of a duration, or of a number without a unit; else None."""
+    return duration_seconds(f"{text}s" if re.fullmatch(r"\d+(\.\d+)?", text.strip()) else text)
 
 
 class NumberType(click.IntRange):
@@ -118,6 +123,7 @@ COUNT, COUNT_OR_NONE = NumberType("N", 1), NumberType("N", 0)
 WRITE_ID = NumberType("WRITE_ID", 0)
 SIZE = ParsedType("size", size_in_bytes, "size: write it as 512m or 2g")
 DURATION = ParsedType("time", duration_seconds, "duration: write it as 90s, 30m, 2h or 1d")
+DURATION_OR_SECONDS = ParsedType("time", _seconds, "duration: write it as 90s, 30m, 2h or 1d")
 WINDOW = ParsedType("from-to", DailyWindow.parse)
 DIRECTORY = PathType("dir")
 LOCATION = LocationType("dir")

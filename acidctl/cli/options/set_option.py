@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -12,6 +13,9 @@ from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
 
 _META = "acidctl.set"
 _SECTIONS = ("metastore", "storage")
+_STORAGE = "acidctl_takes_storage"
+ORIGIN = "environment: ACIDCTL_SET"
+"""Where settings are from that were not typed, for people."""
 
 
 def take_settings(context: click.Context, _: click.Parameter, items: Sequence[str]) -> None:
@@ -73,12 +77,40 @@ def words_of(*sections: str) -> list[str]:
     ]
 
 
+def takes_storage(function: Callable[..., Any]) -> None:
+    """Mark the function of a command that has a use for the settings of stores."""
+    function.__dict__[_STORAGE] = True  # what wraps it has the same dictionary
+
+
+def refuse_useless(context: click.Context, command: click.Command, name: str) -> None:
+    """Refuse settings that the command does not use.
+
+    Args:
+        name: the command, as it is typed.
+
+    Raises:
+        UsageError: one was typed; the environment may set them for other lines as well.
+    """
+    commands = list(command.commands.values()) if isinstance(command, click.Group) else [command]
+    used = {
+        "metastore": any(param.name == "metastore" for each in commands for param in each.params),
+        "storage": any(_STORAGE in getattr(each.callback, "__dict__", {}) for each in commands),
+    }
+    for section in context.meta.get(_META, {}):
+        if not used[section] and is_typed(context):
+            raise click.UsageError(f"--set {section}.* has no effect on `{name}`: leave it out.", context)
+
+
+def is_typed(context: click.Context) -> bool:
+    """Return whether the settings were typed, and are not from the environment."""
+    return context.find_root().get_parameter_source("assignments") == ParameterSource.COMMANDLINE
+
+
 def refuse_assigned(beside: str, section: str) -> None:
     """Refuse settings of a section that would change nothing.
 
     Raises:
         UsageError: one was typed; the environment may set them for other lines as well.
     """
-    source = click.get_current_context().find_root().get_parameter_source("assignments")
-    if assigned(section) and source == ParameterSource.COMMANDLINE:
+    if assigned(section) and is_typed(click.get_current_context()):
         raise click.UsageError(f"--set {section}.* has no effect on {beside}: leave it out.")

@@ -27,7 +27,7 @@ from acidctl.cli.options.metastore import (
     warehouse_of,
 )
 from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE
-from acidctl.cli.options.set_option import assigned, refuse_assigned, words_of
+from acidctl.cli.options.set_option import assigned, refuse_assigned, takes_storage, words_of
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.streams import paged
 from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
@@ -323,9 +323,19 @@ def _is_all_local(arguments: dict[str, Any]) -> bool:
     return bool(paths) and all(local)
 
 
-storage_options: Decorator = passed_as("storage", _storage)
+def _storage_decorator(make: Callable[..., Any]) -> Decorator:
+    keyword: Decorator = passed_as("storage", make)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        takes_storage(function)
+        return keyword(function)
+
+    return decorate
+
+
+storage_options: Decorator = _storage_decorator(_storage)
 """The settings of stores: passed on as the keyword `storage`, a dictionary."""
-changed_storage_options: Decorator = passed_as("storage", _changed_storage)
+changed_storage_options: Decorator = _storage_decorator(_changed_storage)
 """Storage options of a command that changes a table: it follows no foreign links."""
 
 

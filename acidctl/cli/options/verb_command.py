@@ -15,6 +15,7 @@ from acidctl.cli.options.param_types import (
     COUNT,
     DIRECTORY,
     DURATION,
+    DURATION_OR_SECONDS,
     FILE,
     NEW_FILE,
     SIZE,
@@ -37,6 +38,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _TYPES: dict[Kind, Any] = {
     Kind.DURATION: DURATION,
+    Kind.SECONDS: DURATION_OR_SECONDS,
     Kind.SIZE: SIZE,
     Kind.COUNT: COUNT,
     Kind.WINDOW: WINDOW,
@@ -71,11 +73,12 @@ class Call(Generic[OptionsT]):
     yes: bool = False
     exit_code: bool = False
 
-    def screen(self, *, is_plan: bool, nothing: str = "") -> Screen:
+    def screen(self, *, is_plan: bool, inside: bool = False, nothing: str = "") -> Screen:
         """Return what shows the outcomes of the verb.
 
         Args:
             is_plan: the options only plan.
+            inside: the places of the line may be inside of locations.
             nothing: the note if there was nothing at all.
         """
         from acidctl.cli.report.run_report import RunReport  # noqa: PLC0415 - --help does without
@@ -89,6 +92,7 @@ class Call(Generic[OptionsT]):
             is_plan=is_plan,
             exit_code=self.exit_code,
             given=self.selection.places,
+            inside=inside,
             nothing=nothing,
         )
 

@@ -131,22 +131,27 @@ def end_question() -> None:
     click.echo(err=True)
 
 
-def put_line(text: str = "") -> None:
-    """Print one line on standard output, made printable here, unless `-q` was given."""
-    if not VERBOSITY.is_quiet:
+def put_line(text: str = "", *, is_answer: bool = False) -> None:
+    """Print one line on standard output, made printable here, unless `-q` was given.
+
+    Args:
+        is_answer: the line is the single answer that was asked for, and is printed even with `-q`.
+    """
+    if is_answer or not VERBOSITY.is_quiet:
         click.echo(printable(hidden_in(text)))
 
 
-def put_text(text: str, indent: int = 4, *, most: int | None = None) -> None:
+def put_text(text: str, indent: int = 4, *, most: int | None = None, is_answer: bool = False) -> None:
     """Print a sentence on standard output; it breaks between words on a terminal, or if COLUMNS gives a width.
 
     Args:
         indent: the indentation of all lines but the first.
         most: the most columns, even in a pipe: for text that people read at length.
+        is_answer: as of :func:`put_line`.
     """
     width = columns_told() or (terminal_columns() if sys.stdout.isatty() else _UNBOUNDED)
     for line in broken(printable(hidden_in(text)), min(width, most or _UNBOUNDED), indent):
-        put_line(line)
+        put_line(line, is_answer=is_answer)
 
 
 def out_stream() -> BinaryIO:

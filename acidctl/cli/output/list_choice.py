@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import ExitStatus, UsageProblem
-from acidctl.base.nearest import did_you_mean
+from acidctl.base.nearest import asked, did_you_mean
 from acidctl.cli.output.console import Records, console, in_short, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.output.streams import paged
@@ -113,16 +113,17 @@ class ListChoice:
         return f"{value:,}" if self.known[name] == "bigint" else _text(value) or ""
 
 
-CheckedChoice = ListChoice
-"""A choice whose names were checked against a list."""
+_OTHER_WORDS = {"size": "bytes", "time": "modified", "write-id": "maxWriteId"}
+"""Columns by another word for them."""
 
 
 def _named(name: str, known: Mapping[str, str], what: str) -> str:
     """Return the name as the list spells it, ignoring case."""
     spelled = {spelling.lower(): spelling for spelling in known}
     if name.lower() not in spelled:
-        every = tuple(known)
-        raise UsageProblem(f"no {what} is called {name}", f"known are {', '.join(every)}", did_you_mean(name, every))
+        every, other = tuple(known), _OTHER_WORDS.get(name.lower(), "")
+        hint = asked([other]) if other in known else did_you_mean(name, every)
+        raise UsageProblem(f"no {what} is called {name}", f"known are {', '.join(every)}", hint)
     return spelled[name.lower()]
 
 

@@ -8,7 +8,7 @@ import click
 
 
 class Verbosity:
-    """What these options say for this run.
+    """Keep what `-v`, `-q` and `--color` say for this run.
 
     Attributes:
         is_verbose: every location and every entry has lines of its own.

@@ -9,7 +9,7 @@ from typing import Any
 
 from acidctl.acid.state import State
 from acidctl.cli.output.console import console, put_text
-from acidctl.cli.output.list_choice import BYTES, CheckedChoice, Record
+from acidctl.cli.output.list_choice import BYTES, ListChoice, Record
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, folder_of_table
@@ -83,7 +83,7 @@ class _Line:
 class LocationList:
     """Prints lines for people as they come, or all at the end if they are to be sorted."""
 
-    def __init__(self, choice: CheckedChoice) -> None:
+    def __init__(self, choice: ListChoice) -> None:
         self._choice = choice
         self._lines: list[_Line] = []
         self._partitions: list[_Line] = []

@@ -62,7 +62,8 @@ class Screen(RunReporter):
         yes: do not ask.
         is_plan: the command changes nothing.
         exit_code: no work and postponed work have exit statuses of their own.
-        given: the locations on the command line; empty if only a file was named.
+        given: the places on the command line; empty if only a file was named.
+        inside: the given places may be inside of locations.
         command_line: makes the line of another command.
         nothing: the note if there was nothing at all.
     """
@@ -79,13 +80,14 @@ class Screen(RunReporter):
         is_plan: bool = False,
         exit_code: bool = False,
         given: Sequence[str] = (),
+        inside: bool = False,
         nothing: str = "",
     ) -> None:
         super().__init__(run)
         self.is_table, self._is_csv = output == "table", output == "csv"
         self.can_ask, self.shows_plans = can_ask(), not yes
         self._yes, self._is_plan, self._exit_code, self._nothing = yes, is_plan, exit_code, nothing
-        self._given, self._command_line = given, command_line
+        self._given, self._inside, self._command_line = given, inside, command_line
         self._records = Records(output, _CSV_COLUMNS)
         self._gathers = self._folds = not VERBOSITY.is_verbose
         click.get_current_context().call_on_close(self._before_end)  # also when the run fails or is interrupted
@@ -99,6 +101,7 @@ class Screen(RunReporter):
         self._locations: set[str] = set()
         self._unsuccessful: dict[str, list[str]] = {"failed": [], "left for later": []}
         self._seen: set[Result] = set()
+        self._refused = 0  # the status of what stays as it is, which hides no failure of another location
 
     def show(self, outcomes: Iterable[Outcome]) -> int:
         """Show what a verb yields, and return the exit status."""
@@ -111,6 +114,8 @@ class Screen(RunReporter):
         if self.is_table:
             self._put_next_commands()
         self._sum_up()
+        if self.status in (0, ExitStatus.NOT_LOOKED_AT):
+            self.raise_status(self._refused)
         if self.status or not self._exit_code or (self._is_plan and Result.PLANNED in self._seen):
             return self.status
         if self._unsuccessful["left for later"]:
@@ -124,7 +129,10 @@ class Screen(RunReporter):
             is_last: False for a plan that will be carried out: only people see it.
         """
         self._kept.add(outcome)
-        self.raise_status(outcome.exit_status)
+        if outcome.error:
+            self.raise_status(outcome.exit_status)
+        else:
+            self._refused = max(self._refused, outcome.exit_status)
         if is_last:
             self._count(outcome)
             self.run.take(outcome)
@@ -211,9 +219,11 @@ class Screen(RunReporter):
     def _put_next_commands(self) -> None:
         # Runs on the same location are undone from the newest back.
         for (purpose, words), places in reversed(self._next.items()):
-            given = self._given if 0 < len(self._given) <= _GIVEN else ("LOCATION...",)
-            if len(places) == 1:
-                given = (places[0][0],)
+            given = self._given
+            if len(places) == 1 or self._inside:
+                given = tuple(location for location, _ in places)
+            if not 0 < len(given) <= _GIVEN:
+                given = ("LOCATION...",)
             note(f"{purpose}: {self._command_line(words, given, places[0][1] if len(places) == 1 else '')}")
 
     def _sum_up(self) -> None:

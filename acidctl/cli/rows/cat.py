@@ -85,7 +85,7 @@ def command(
             for part in scan.counts():
                 rows += part
                 bar.advance(part)
-        put_line(str(rows if limit is None else min(rows, limit)))
+        put_line(str(rows if limit is None else min(rows, limit)), is_answer=True)
     elif checksum:
         from acidctl.compaction.proof.values import row_digest  # noqa: PLC0415 - only for --checksum
 

@@ -156,7 +156,7 @@ def put_document(proof: dict[str, Any], *, is_verbose: bool) -> None:
         "none": "NONE: no file holds such a row",
         "not-known": "NOT KNOWN: no such row was found, but not everything could be looked at",
     }
-    put_text(f"{lines[proof['result']]} ({looked})")
+    put_text(f"{lines[proof['result']]} ({looked})", is_answer=True)
     note(f"not seen: {'; '.join(NOT_SEEN)}")
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import data_files_of, is_full_acid, original_files
 from acidctl.acid.state import EntryKind
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import AccessError, AcidctlError, StorageError
 from acidctl.base.parallel import in_order
 from acidctl.cleaning.retention import Policy
 from acidctl.location.arguments import is_hive_name
-from acidctl.location.resolved import resolve
+from acidctl.location.evidence import Evidence
+from acidctl.location.resolved import ResolvedLocation, resolve
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.table_location import TableLocation
 from acidctl.overview.location_status import DAY_SECONDS, LocationStatus, status_of
@@ -34,12 +35,14 @@ class InspectOptions:
         rows: count the rows of each entry, from the footers of its files.
         unknown: also look at locations below a path that are not known to be transactional.
         partial: look at what can be listed of a location in which a directory may not be listed.
+        without_readers: look at a location though the metastore does not say who reads it: nothing of it is free then.
     """
 
     older_than: float = DAY_SECONDS
     rows: bool = False
     unknown: bool = True
     partial: bool = False
+    without_readers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Inspected:
     Attributes:
         snapshot: the state that a reader sees, from which the status was made; it holds the whole listing.
         rows: the number of rows by entry, as far as they were counted; empty if that was not asked for.
-        closed: the errors of directories in it that may not be listed.
+        closed: the errors of directories that may not be listed, and of a metastore that does not say who reads it.
         damaged: the errors of files whose rows could not be counted.
     """
 
@@ -61,29 +64,42 @@ class Inspected:
 
 
 def inspect(
-    selection: Selection, options: InspectOptions, events: Events, now: float | None = None
+    selection: Selection,
+    options: InspectOptions,
+    events: Events,
+    now: float | None = None,
+    choose: Callable[[Iterator[TableLocation]], Iterator[TableLocation]] = iter,
 ) -> Iterator[tuple[TableLocation, Inspected | AcidctlError]]:
     """Yield each location, in the order in which they are found, or the error of one that cannot be looked at.
 
     Args:
         events: takes the errors of directories above locations, and what is left out.
         now: seconds since the epoch, by which ages are counted; by default the present time.
+        choose: returns those of the locations that are looked at.
     """
     policy, moment = Policy(options.older_than), time.time() if now is None else now
 
-    def look(found: TableLocation) -> Inspected | AcidctlError:
+    def look(found: TableLocation) -> Inspected | Evidence | AcidctlError:
         try:
+            if not (options.unknown or found.is_given):
+                with found.unless_dropped():
+                    evidence = found.evidence()
+                if not evidence.may_change:
+                    return evidence
             return _inspected(found, options, policy, moment)
         except AcidctlError as error:
             return error
 
-    places = selection.readable(events)
+    places = choose(selection.readable(events))
     for found, result in in_order(places, look, is_quick=lambda found: found.fs.is_local):
-        if options.unknown or isinstance(result, AcidctlError):
-            yield found, result
-        elif not (found.is_given or result.status.evidence.may_change):
-            events.skipped(found, result.status.evidence)
-        elif found.holds_something or not found.is_given:  # else the walk's coverage reports it
+        if isinstance(result, Evidence):
+            events.skipped(found, result)
+        elif (
+            options.unknown
+            or isinstance(result, AcidctlError)
+            or found.holds_something
+            or not found.is_given  # else the walk's coverage reports it
+        ):
             yield found, result
 
 
@@ -94,11 +110,23 @@ def _inspected(found: TableLocation, options: InspectOptions, policy: Policy, no
         below: dict[str, AcidctlError] = {}
         found = found.as_far_as_listed(below)
         closed += below.values()
-    location = resolve(found, reader=True, compactor=True, evidence=True)
+    is_free_known = True
+    try:
+        location = _resolved(found)
+    except (StorageError, AccessError) as error:  # of a metastore, or of a store, which fails again below
+        if not (options.without_readers and found.hive):
+            raise
+        location = _resolved(found, readers=False)
+        is_free_known = False
+        closed.append(error)
     snapshot = location.for_reader()
-    status = status_of(location, policy, now, "" if found.root else found.hive_name)
+    status = status_of(location, policy if is_free_known else None, now, "" if found.root else found.hive_name)
     rows = _row_counts(snapshot, damaged.append) if options.rows else {}
     return Inspected(status, snapshot, rows, tuple(closed), tuple(damaged))
+
+
+def _resolved(found: TableLocation, *, readers: bool = True) -> ResolvedLocation:
+    return resolve(found, reader=True, compactor=True, evidence=True, readers=readers)
 
 
 def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) -> dict[str, int]:

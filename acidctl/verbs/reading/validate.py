@@ -80,9 +80,9 @@ class ValidateOptions(Options):
     timeout: float = option(
         300.0,
         "--timeout",
-        kind=Kind.DURATION,
+        kind=Kind.SECONDS,
         shown="5m",
-        help="End a process that reads one stripe for longer: its file is a finding.",
+        help="End a process that reads one stripe for longer, 10m or 600 seconds: its file is a finding.",
     )
     tasks: ReadingTasks = group(ReadingTasks)
 

@@ -18,10 +18,11 @@ from platformdirs import user_config_dir
 from support.terminals import Terminals
 
 from acidctl.base.errors import StorageError, UsageProblem
+from acidctl.cli import main as program
 from acidctl.cli.command_table import command_named, walk
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.config.settings import SettingsFile, options_of, settings_of, variable_of
-from acidctl.cli.main import value_of, with_program_options_first
+from acidctl.cli.main import cli, value_of, with_program_options_first
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystemSpec
 
@@ -445,6 +446,11 @@ def test_options_of_the_program_stand_anywhere() -> None:
     ]
     assert with_program_options_first(["ls", "--", "--profile", "p"]) == ["ls", "--", "--profile", "p"]
     assert with_program_options_first(["ls", "--config"]) == ["--config", "ls"]
+    assert with_program_options_first(["clean", "-nv", "a", "-yq"]) == ["-v", "-q", "clean", "-n", "a", "-y"]
+    assert with_program_options_first(["clean", "-qn", "a"]) == ["-q", "clean", "-n", "a"]
+    assert with_program_options_first(["ls", "-vq"]) == ["-v", "-q", "ls"]
+    for left in (["ls", "-ojsonl"], ["ls", "-ra"], ["x", "-", "-1"], ["ls", "--", "-nv"]):
+        assert with_program_options_first(left) == left
     assert value_of("--log-format", ["--log-format", "text", "--log-format=json", "ls"]) == "json"
     assert value_of("--log-format", ["ls"]) == ""
 
@@ -503,3 +509,47 @@ def test_options_of_a_group_s_command_stand_below_both(
     user("[hive.txns]\nusr = 'etl'\n")
     found = acidctl("hive", "txns")
     assert (found.status, "hive.txns.usr cannot be used" in found.err) == (2, True)
+
+
+def test_the_letters_of_flags_are_all_known() -> None:
+    """A cluster of them is taken apart; no command has one of these letters for an option with a value of text."""
+    letters = {
+        name[1]: isinstance(option.type, click.types.StringParamType | click.Choice)
+        for _, command in [((), cli), *walk()]
+        for option in command.params
+        for name in option.opts
+        if isinstance(option, click.Option) and len(name) == 2
+    }
+    assert {letter for letter, takes_text in letters.items() if not takes_text} | {"h", "v", "q"} == program.FLAGS
+
+
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ("storage.user=x", ("explain", "14")),
+        ("metastore.auth=none", ("explain", "14")),
+        ("metastore.auth=none", ("meta", "f.orc")),
+        ("storage.user=x", ("hive", "tables")),
+        ("storage.user=x", ("hive", "abort", "txn", "3")),
+        ("storage.user=x", ("completion", "bash")),
+    ],
+)
+def test_a_setting_without_a_use_is_refused(
+    acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch, setting: str, line: tuple[str, ...]
+) -> None:
+    found = acidctl(*line, "--set", setting)
+    assert found.status == 2
+    assert f"--set {setting.partition('.')[0]}.* has no effect on `acidctl {line[0]}" in found.err
+    assert acidctl(*line, "--help", "--set", setting).status == 0
+    monkeypatch.setenv("ACIDCTL_SET", setting)
+    assert "has no effect" not in acidctl(*line).err
+
+
+def test_the_variable_of_settings_is_named_as_their_origin(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACIDCTL_SET", "storage.user=hive storage.token=abcdefghij metastore.auth=none")
+    found = acidctl("doctor", "-o", "json", "--metastore", "thrift://127.0.0.1:1").json()
+    origin = "environment: ACIDCTL_SET"
+    assert {one["name"]: (one["value"], one["origin"]) for one in found["configuration"]["settings"]} == {
+        "metastore.auth": ("none", origin), "storage.token": ("***", origin), "storage.user": ("hive", origin),
+    }  # fmt: skip
+    assert {"name": "auth", "value": "none", "origin": origin} in found["metastore"]["settings"]

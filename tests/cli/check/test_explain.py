@@ -121,3 +121,11 @@ def test_a_rule_has_its_parts_as_fields(acidctl: Acidctl) -> None:
         assert (one["severity"], one["depth"], one["section"]) == (rule.severity, rule.depth, rule.section)
         assert (one["why"], one["readers"]) == (rule.why, list(rule.readers))
     assert "readers" not in acidctl("explain", "-o", "jsonl", "few-deltas").lines()[0]
+
+
+def test_all_rules_are_explained_by_one_word(acidctl: Acidctl) -> None:
+    found = acidctl("explain", "rules")
+    titles = [line for line in found.out.splitlines() if re.match(r"[A-Z]+\d+ \(", line)]
+    assert [title.partition(" ")[0] for title in titles] == list(RULES)
+    assert all(f"(rule, {rule.severity.value}" in title for rule, title in zip(RULES.values(), titles, strict=True))
+    assert [one["word"] for one in acidctl("explain", "-o", "json", "rules").json()] == list(RULES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from support.repairing import interrupted, streamed, tree
 from support.tables import CLEAN_NOW, age
 from support.validating import healthy
 
+from acidctl.base.errors import StorageError
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.backup import BACKUP
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -330,3 +332,40 @@ def test_the_manifest_names_what_was_done(acidctl: Any, table: Path) -> None:
     acidctl("repair", "--only", "key-index", "-y", table)
     (manifest,) = (table / BACKUP).glob("*/manifest.json")
     assert json.loads(manifest.read_text())["paths"] == [f"{DELTA}/bucket_00000"]
+
+
+def test_a_repair_of_several_places_is_undone_by_its_line(acidctl: Any, table: Path, tmp_path: Path) -> None:
+    """A backup is one of a location: what lies inside cannot be named."""
+    other = "delta_0000002_0000002_0000"
+    write_by_pyorc(tmp_path / "v" / other, [insert(2, 0)], metadata={KEY_INDEX: None})
+    before = tree(tmp_path)
+    done = acidctl("repair", "-y", table / DELTA, tmp_path / "v" / other / "bucket_00000")
+    (line,) = (line for line in done.err.splitlines() if line.startswith("note: undo: "))
+    words = shlex.split(line.partition("undo: ")[2])
+    assert words[:3] == ["acidctl", "restore", "--run"]
+    assert words[4:] == [str(table), str(tmp_path / "v")]
+    assert acidctl(*words[1:], "--yes").status == 0
+    assert tree(tmp_path) == before
+    write_by_pyorc(tmp_path / "w" / other, [insert(2, 0)], metadata={KEY_INDEX: None})
+    write_by_pyorc(tmp_path / "x" / other, [insert(2, 0)], metadata={KEY_INDEX: None})
+    places = [tmp_path / name for name in "tvwx"]
+    assert " LOCATION..." in acidctl("repair", "-y", *places).err
+
+
+@pytest.mark.parametrize("names", [("t", "v"), ("v", "t")])
+def test_what_stays_broken_hides_no_failure(
+    acidctl: Any, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
+) -> None:
+    (table / DELTA / "bucket_00001").write_bytes(b"torn")
+    write_by_pyorc(tmp_path / "v" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
+    usual = LocalFileSystem.make_dirs
+
+    def fail(self: LocalFileSystem, path: str, **more: Any) -> None:
+        if path.startswith(str(tmp_path / "v")):
+            raise StorageError(f"cannot make {path}", "the disk fails")
+        usual(self, path, **more)
+
+    monkeypatch.setattr(LocalFileSystem, "make_dirs", fail)
+    found = acidctl("repair", "--only", "key-index", "-y", *(tmp_path / name for name in names))
+    assert "cannot be repaired safely" in found.err
+    assert found.status == StorageError.exit_status

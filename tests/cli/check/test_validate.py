@@ -230,3 +230,10 @@ def test_passwords_in_errors_are_hidden(acidctl, crud: Path, form: str, monkeypa
 @pytest.mark.parametrize(("jobs", "status"), [("0", 2), ("1", 0), ("1025", 2), ("100000", 2)])
 def test_the_number_of_processes_is_bounded(acidctl, crud: Path, jobs: str, status: int) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("validate", "--footers", "--jobs", jobs, crud).status == status
+
+
+def test_a_time_without_a_unit_is_in_seconds(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    for text in ("600", "0.5", "10m"):
+        assert acidctl("validate", "--deep", "--timeout", text, crud).status == 0
+    for text in ("0", "soon", "-5"):
+        assert acidctl("validate", "--deep", "--timeout", text, crud).status == 2

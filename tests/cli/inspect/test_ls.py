@@ -27,9 +27,16 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
     found = acidctl("ls", "-o", "json", table)
     assert found.status == 0
     report = found.one()
-    assert {"schema_version", "location", "name", "table", "transactional", "snapshotSource", "base", "entries"} <= set(
-        report
-    )
+    assert set(report) == {
+        "schema_version", "location", "name", "table", "verdict", "why", "base", "entries",
+        "locations", "deltas", "current", "obsolete", "aborted", "ignored", "files",
+        "bytes", "currentBytes", "obsoleteBytes", "abortedBytes", "ignoredBytes", "trashBytes",
+        "freeBytes", "soonBytes", "laterBytes", "due", "helped",
+        "score", "cost", "directoriesRead", "filesRead", "smallFiles", "deleteBytes",
+        "helps", "rewritten", "saved", "gain", "filesAfter", "seconds", "secondsAfter",
+        "compaction", "compactionReason", "compactionReasonCode", "problem", "transactional", "snapshotSource",
+        "historyProblem", "disagreements", "notes", "warnings",
+    }  # fmt: skip
     assert report["transactional"] == {
         "known": True, "type": "full-acid", "code": "by-files",
         "reason": "base_0000005_v0000020 has _orc_acid_version",
@@ -39,9 +46,9 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
     entries = {entry["name"]: entry for entry in report["entries"]}
     wanted = {
         "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason", "files",
-        "bytes", "modified",
+        "bytes", "modified", "reasonCode", "supersededBy", "rows",
     }  # fmt: skip
-    assert all(wanted <= set(entry) for entry in report["entries"])
+    assert all(wanted == set(entry) for entry in report["entries"])
     base = entries["base_0000005_v0000020"]
     assert (base["kind"], base["minWriteId"], base["maxWriteId"], base["visibilityTxnId"]) == ("base", 5, 5, 20)
     assert base["statementId"] is None
@@ -280,6 +287,7 @@ def test_lines_columns_and_order_are_chosen(acidctl, tmp_path: Path) -> None:  #
         (("--where", "dltas > 50"), "did you mean deltas?"),
         (("--where", "deltas >"), "cannot use"),
         (("--sort", "delta"), "did you mean deltas?"),
+        (("--sort", "size"), "did you mean bytes?"),
         (("--sort", "deltas:down"), "write asc or desc"),
         (("--columns", "location,nme"), "did you mean name?"),
         (("--where", "minWriteId = 3"), "--recursive"),
@@ -369,3 +377,34 @@ def test_a_table_that_was_named_is_answered_by_its_name(acidctl, tmp_path: Path)
             assert (found["location"], found["name"], found["table"]) == (str(tmp_path / "t"), name, "db.t")
             assert acidctl("ls", *words).out.splitlines()[0] == (name or str(tmp_path / "t"))
             assert acidctl("why", "-o", "json", *words).one()["name"] == name
+
+
+@pytest.mark.parametrize("output", ["table", "jsonl"])
+def test_tables_are_listed_though_nobody_tells_who_reads_them(acidctl, tmp_path: Path, output: str) -> None:  # type: ignore[no-untyped-def]
+    """Nothing counts as free then: the readers might hold it."""
+    with FakeHive(4) as fake:
+        for name in ("a", "b"):
+            table = make(tmp_path / name, "base_0000002", "delta_0000001_0000001")
+            age(table, 48)
+            fake.table("db", name, f"file:{table}")
+            fake.write_ids[f"db.{name}"] = [1, 2]
+        at = ("--metastore", fake.address, "-o", output, "hive:db.*")
+        assert ("11 B" in acidctl("ls", *at).out) == (output == "table")
+        fake.fault("show_locks", "refused", 100)
+        found = acidctl("ls", *at)
+        assert found.status == 6
+        assert "error: " in found.err
+        assert all(f"hive:db.{name}" in found.out for name in ("a", "b"))
+        assert " free" not in found.out
+        if output == "jsonl":
+            assert [one["freeBytes"] for one in found.lines()] == [None, None]
+        for command in ("status", "why"):
+            assert acidctl(command, "--metastore", fake.address, "hive:db.a").status == 6
+
+
+def test_a_location_that_was_named_is_shown_without_entries(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "delta_1_1", "delta_2_2")
+    for choice in (("--state", "aborted"), ("--where", "files > 100")):
+        assert acidctl("ls", *choice, table).out.splitlines() == [str(table), "2 current; ok"]
+        assert acidctl("ls", *choice, "-o", "json", table).one()["entries"] == []
+    assert acidctl("ls", "-r", "--state", "aborted", "-o", "json", tmp_path).json() == []

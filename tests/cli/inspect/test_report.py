@@ -263,3 +263,14 @@ def test_a_page_is_not_thrown_at_a_terminal(terminal: Terminals, tmp_path: Path)
     assert (status, "--out FILE" in shown) == (2, True)
     status, shown = terminal.run("report", "-o", "md", tmp_path / "t")
     assert (status, "## At a glance" in shown) == (0, True)
+
+
+def test_the_history_counts_the_files_that_readers_open(acidctl, tree: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    history = tmp_path / "history.jsonl"
+    whole = report_of(acidctl, "--history", history, tree)["whole"]
+    assert 0 < whole["filesRead"] < whole["files"]
+    assert json.loads(history.read_text())["files"] == whole["filesRead"]
+    assert report_of(acidctl, "--history", history, tree)["before"][0]["files"] == whole["filesRead"]
+    assert (
+        f"| files | {whole['filesRead']} | unchanged |" in acidctl("report", "-o", "md", "--history", history, tree).out
+    )

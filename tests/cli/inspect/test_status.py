@@ -251,3 +251,17 @@ def test_a_store_that_takes_long_to_answer_tells_the_same(
     assert [Path(one["location"]).name for one in there["compaction"]["worst"]] == [
         Path(one["location"]).name for one in here["compaction"]["worst"]
     ]
+
+
+def test_a_directory_that_is_no_table_needs_no_lists(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """The lists name only the tables: what is known not to be one is left alone before it is asked for its state."""
+    for name in ("a", "b"):
+        make(tmp_path / "sales.db" / name, "delta_0000001_0000001_0000")
+    plain = tmp_path / "sales.db" / "plain"
+    plain.mkdir()
+    (plain / "000000_0").write_bytes(b"text")
+    lists = "sales.a:1:9223372036854775807::$sales.b:1:9223372036854775807::"
+    for command in (("status",), ("report", "-o", "md")):
+        found = acidctl(*command, "--snapshot", lists, tmp_path / "sales.db")
+        assert (found.status, "error" in found.err) == (0, False), found.err
+        assert "1 location left alone" in found.err

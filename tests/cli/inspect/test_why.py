@@ -9,6 +9,10 @@ import pytest
 from support.files.acid_files import insert, write_acid
 from support.tables import age, make
 
+from acidctl.location.resolved import ResolvedLocation
+from acidctl.location.table_location import TableLocation
+from acidctl.verbs.reading import inspect as inspecting
+
 FOUR = [
     "delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000", "delta_0000002_0000002_0000",
     "delete_delta_0000003_0000003_0000",
@@ -193,3 +197,24 @@ def test_a_file_that_is_not_named_as_data_is_a_stray(acidctl, crud: Path) -> Non
     made = proofs(acidctl("why", "-o", "json", "--snapshot", "db.crud_table:3:9223372036854775807::", crud).one())
     assert (made["README.md"]["state"], made["README.md"]["reasonCode"]) == ("obsolete", "original-without-bucket")
     assert made["README.md"]["cleaning"]["may"] == "kept-back"
+
+
+def test_nothing_below_a_location_is_looked_at_for_a_name(  # type: ignore[no-untyped-def]
+    acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    usual = inspecting.resolve
+
+    def resolve(found: TableLocation, **asked: bool) -> ResolvedLocation:
+        looked.append(found.shown)
+        return usual(found, **asked)
+
+    monkeypatch.setattr(inspecting, "resolve", resolve)
+    for name in ("a", "b"):
+        make(tmp_path / "tree" / name, "delta_1_1")
+    assert acidctl("why", tmp_path / "tree", "delta_1_1").status == 2
+    assert looked == []
+    table = make(tmp_path / "t", "delta_1_1")
+    make(table / "day=1", "delta_1_1")
+    assert acidctl("why", table, "delta_1_1").status == 0
+    assert looked == [str(table)]

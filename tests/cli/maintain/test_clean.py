@@ -599,3 +599,12 @@ def test_a_purge_says_that_nothing_is_so_old(acidctl, tmp_path: Path) -> None:  
     table = make(tmp_path / "t", "base_5")
     assert "nothing that old to purge" in acidctl("purge", "--older-than", "7d", table).err
     assert "nothing to purge" in acidctl("purge", table).err
+
+
+def test_what_is_too_young_may_go_at_the_time_that_ls_names(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "base_2", "delta_1_1")
+    in_list = re.search(r"11 B free after .* UTC", acidctl("ls", table).out)
+    in_plan = re.search(r"11 B free after .* UTC", acidctl("clean", "-n", table).out)
+    assert in_list
+    assert in_plan
+    assert in_list[0] == in_plan[0]

@@ -206,3 +206,13 @@ def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
     found = subprocess.run(["bash", "-c", command], capture_output=True, check=False, text=True)
     assert json.loads(found.stdout)["id"] == 0
     assert [line for line in found.stderr.splitlines() if not line.startswith("note:")] == []
+
+
+def test_a_single_answer_is_printed_though_quiet(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    """It was asked for; a quiet line without it would say nothing at all."""
+    count = acidctl("cat", "--count", crud)
+    quiet = acidctl("cat", "--count", "-q", crud)
+    assert (quiet.out, quiet.err) == (count.out, "")
+    for where, result in (("id = 1", "HELD: "), ("id = 999", "NONE: ")):
+        (line,) = acidctl("erasure", "-q", "--where", where, crud).out.splitlines()
+        assert line.startswith(result)

@@ -170,9 +170,9 @@ def endless(*_):
             closed=(), damaged=(), status=SimpleNamespace(record=lambda: entry, notes=(), warnings=())
         )
 
-import acidctl.cli.inspect.ls as ls
+import acidctl.verbs.reading.inspect as inspecting
 size = int(sys.argv[1])
-ls.inspect = endless
+inspecting.inspect = endless
 print("ready", file=sys.stderr, flush=True)
 main(["ls", "-o", sys.argv[2], "x"])
 """
