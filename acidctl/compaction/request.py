@@ -31,7 +31,12 @@ from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed
 from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.publication import finish_interrupted, refuse_half_published, shows_by_copies
+from acidctl.location.change.publication import (
+    finish_interrupted,
+    half_published,
+    refuse_half_published,
+    shows_by_copies,
+)
 from acidctl.location.resolved import MetastoreFacts, ResolvedLocation, metastore_facts, resolve
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
@@ -220,6 +225,7 @@ def plan_location(found: TableLocation, request: CompactionRequest) -> Planned |
     """
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
+    is_finished = False
     with_queue = not (request.in_queue or request.wait)
     try:
         request = request_for_table(found.shown, request, metastore_facts(found))
@@ -227,24 +233,30 @@ def plan_location(found: TableLocation, request: CompactionRequest) -> Planned |
         # If Hive is at work in the location, or nothing may be changed, an interrupted publication waits.
         if not request.changes_nothing and _busy(location, request) is None:
             snapshot = location.for_compactor()
+            is_half = bool(half_published(snapshot))
             finished = finish_interrupted(snapshot, request.locking)
-        if finished:
-            location = resolve(found.reload(), compactor=True, queue=with_queue)
+            is_finished = True
+            if is_half:  # also if somebody else finished it meanwhile
+                location = resolve(found.reload(), compactor=True, queue=with_queue)
     except AcidctlError as error:
         return PlanRefused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
-    return replace(plan_resolved(location, request), finished=finished)
+    return replace(plan_resolved(location, request, is_finished=is_finished), finished=finished)
 
 
-def plan_resolved(location: ResolvedLocation, request: CompactionRequest) -> Planned | NoWork | PlanRefused:
+def plan_resolved(
+    location: ResolvedLocation, request: CompactionRequest, *, is_finished: bool = False
+) -> Planned | NoWork | PlanRefused:
     """Plan the compaction of one location from its resolved state; only footers are read besides.
 
     Args:
         request: with the properties of the table, see :func:`request_for_table`.
+        is_finished: interrupted publications were finished, and stale staging was removed, which the listing may
+            still have.
     """
     snapshot: Snapshot | None = None
     try:
         busy_error, snapshot = _busy(location, request), location.for_compactor()
-        if busy_error is None:
+        if busy_error is None and not is_finished:
             refuse_half_published(snapshot)
         decided = decide_resolved(location, request)
         snapshot, decision, figures = decided.snapshot, decided.decision, decided.figures

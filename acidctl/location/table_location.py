@@ -179,6 +179,8 @@ class TableLocation:
         closed.clear()
         with self.unless_dropped():
             listing = list_location(self.fs, self.location.path, self.top, closed.__setitem__, hidden=hidden)
+        if isinstance(self.listed, AcidctlError) and not closed:  # a store that contradicts itself is not believed
+            raise self.listed
         return replace(self, listed=listing)
 
     def refresh_if_stale(self, relist: Callable[[TableLocation], TableLocation] = lambda found: found) -> TableLocation:

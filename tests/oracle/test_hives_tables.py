@@ -237,7 +237,8 @@ def test_insert_only_tables_that_hive_compacts_are_followed(real_hive: HiveServe
     real_hive.sql(f"alter table {name} compact 'major'")
     real_hive.round("Worker")
     judge()
-    states = {child.verdict.name: child.verdict.state.value for child in location().state().children}
+    state = location().state()
+    states = dict(zip(state["name"].to_pylist(), state["state"].to_pylist(), strict=True))
     # What the aborted statement wrote, Hive has removed itself.
     assert sorted(states.values()) == ["current", "obsolete", "obsolete", "obsolete"], states
     real_hive.sql(f"insert into {name} values (50, 'later')")

@@ -245,7 +245,6 @@ def test_a_cleaner_removes_and_marks_what_a_rebalance_replaced(
 ) -> None:
     """Of its entry Hive 4.0 tells neither when nor before whom it was committed."""
     monkeypatch.setattr("acidctl.hive.ready_rules.OPEN_TXN_GAP", 1.0)
-    monkeypatch.setattr("acidctl.verbs.hive.cleaner.OPEN_TXN_GAP", 1.0)
     theirs, ours = (filled(hive, f"rebalance_cleaned_{by}_{whose}") for whose in ("theirs", "ours"))
     for table in (theirs, ours):
         if by == "hive":

@@ -127,16 +127,14 @@ def test_a_python_that_comes_with_the_job_is_enough(run: Run, crud: Path, tmp_pa
     assert read_rows(crud) == rows
 
 
-def test_doctor_says_what_is_missing_on_the_nodes(run: Run, tmp_path: Path) -> None:
+def test_a_compaction_says_what_is_missing_on_the_nodes(run: Run, crud: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", symlinks=True)
     bare = tmp_path / "bare/bin/python"
-    status, out, err = ended(run("doctor", *ETL, "-o", "json", conf=[f"spark.pyspark.python={bare}"]))
+    line = ("compact", "--major", "--assume-committed=0s", crud)
+    status, _, err = ended(run(*line, conf=[f"spark.pyspark.python={bare}"]))
     assert status == 8, err
     assert f"{bare} -m pip install pyarrow numpy" in err
-    (node,) = json.loads(out)["nodes"]
-    assert str(bare) in node["python"]
-    assert node["packages"] == []
-    assert node["problems"][0].startswith("The Python of the executor on ")
+    assert not list(crud.glob("base_*"))
 
 
 def test_validation_finds_on_a_cluster_what_it_finds_here(run: Run, crud: Path, tmp_path: Path) -> None:
