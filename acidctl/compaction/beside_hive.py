@@ -33,7 +33,7 @@ def busy(
 
 
 def refuse_beside_hive(found: TableLocation) -> None:
-    """Raise RefusedError while Hive itself compacts a location, or is about to, by a queue that is read anew."""
+    """Raise RefusedError if Hive's queue, which is read again, has a compaction of the location waiting or running."""
     warehouse = found.resolver.refreshed().warehouse
     if warehouse is None or found.hive is None:
         return

@@ -62,7 +62,7 @@ def parse_order(text: str, columns: Sequence[str]) -> tuple[SortColumn, ...]:
         if match is None or name not in places:
             raise RefusedError(
                 f"rows cannot be sorted by {text}",
-                f"{part.strip()!r} is no column of the table with asc, desc, nulls first or nulls last",
+                f"{part.strip()!r} is not a column of the table, with or without asc, desc, nulls first or nulls last",
                 "sort by columns, or let Hive's own workers do it",
             )
         descending = (match[3] or "").lower() == "desc"

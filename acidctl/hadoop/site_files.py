@@ -21,7 +21,7 @@ _MOST_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class SiteFiles:
-    """Properties by their names, and the path of the file of each; empty if there is no file."""
+    """The properties of Hadoop's configuration files, and the file that each comes from. Both may be empty."""
 
     properties: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)

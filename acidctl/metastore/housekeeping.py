@@ -95,7 +95,7 @@ def refuse_where_it_is_done(metastore: Metastore, on_silent: Callable[[str], Non
         elif switches.keeps_house:
             switch = "metastore.housekeeping.threads.on" if switches.is_hive4 else "hive.compactor.initiator.on"
             raise RefusedError(
-                f"the metastore {url} keeps house itself",
+                f"the metastore {url} runs Hive's housekeeping itself",
                 f"{switch} is true there, or AcidHouseKeeperService is one of its tasks",
                 "wait for it; where it does not do so, see its log, or give --force",
             )

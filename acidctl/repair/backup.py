@@ -249,7 +249,7 @@ def undo_last(
     """Undo the newest repair of a location, or the newest that has an id beginning with `run_id`.
 
     Raises:
-        NotFoundError: there is no such repair.
+        NotFoundError: nothing was repaired here, or the id is unknown.
         ConflictError: the location is locked, or a repaired file was changed later.
     """
     if not _undoable(fs, location, run_id):

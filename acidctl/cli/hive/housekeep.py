@@ -46,7 +46,7 @@ def command(
 
     Hive's own house keeper does this where it runs; a metastore that stands alone, or Hive 4 without
     metastore.housekeeping.threads.on, has none, and what a client leaves that dies holds back cleaning for ever.
-    Refused where one of the metastore's servers says that it keeps house.
+    Refused if one of the metastore's servers says that it runs Hive's housekeeping.
 
     The time is the server's, read from a transaction that is opened and committed for that. Transactions of a
     replication are left alone; before Hive 4, where nobody tells which those are, transactions without locks are left
@@ -58,7 +58,7 @@ def command(
     silent = silent_for(older_than, find_switches(metastore))
     if not force:
         refuse_where_it_is_done(
-            metastore, lambda url: warn(f"{url} does not answer: whether it keeps house is not known")
+            metastore, lambda url: warn(f"{url} does not answer: it may run Hive's housekeeping, too")
         )
     dead = find_dead(metastore, silent)
     results = Results(output)

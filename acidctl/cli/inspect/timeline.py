@@ -20,7 +20,7 @@ STEPS = 8
 """The number of heights of a column above 0."""
 
 STEP = 4
-"""One step lower means 4 times fewer bytes: sizes differ so much that equal steps would show nothing."""
+"""The ratio between the sizes of two neighbouring steps. On a linear scale, most directories would have no height."""
 
 BLOCKS, _ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
 """Characters for columns of rising height."""

@@ -240,7 +240,7 @@ def _groups(proofs: Sequence[VerdictProof]) -> list[list[VerdictProof]]:
 
 
 def _print_title(screen: Console, proof: VerdictProof, text: str = "") -> None:
-    """Print an entry with its state, and a text behind it, or below if there is no room."""
+    """Print an entry, its state and a text, which goes on a line of its own if the screen is too narrow."""
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
     state = proof.verdict.state.value

@@ -15,7 +15,7 @@ _META = "acidctl.set"
 _SECTIONS = ("metastore", "storage")
 _STORAGE = "acidctl_takes_storage"
 ORIGIN = "environment: ACIDCTL_SET"
-"""Where settings are from that were not typed, for people."""
+"""The source of settings that were not typed, as messages name it."""
 
 
 def take_settings(context: click.Context, _: click.Parameter, items: Sequence[str]) -> None:
@@ -48,7 +48,7 @@ def key_and_value(item: str, option: str) -> tuple[str, str]:
 
 
 def parts_of(item: str, option: str) -> tuple[str, str]:
-    """Return the parts of a ``KEY=VALUE`` that is no setting: its key is the name of a column, whatever that is.
+    """Split a ``KEY=VALUE`` without hiding its value: the key is a column, even if it is called "password".
 
     Args:
         option: the name of the option, for the error.

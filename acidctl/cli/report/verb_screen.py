@@ -359,7 +359,9 @@ def confirm(what: str, question: str, undone: str, *, yes: bool, severe: str = "
     if yes:
         return
     if not can_ask():
-        raise RefusedError(what, "there is no terminal to ask at", instead or "look at the plan, then give --yes")
+        raise RefusedError(
+            what, "nobody can be asked without a terminal", instead or "look at the plan, then give --yes"
+        )
     if VERBOSITY.is_quiet:
         raise RefusedError(what, "-q shows no plan to say yes to", instead or "leave -q out, or give --yes")
     if not _is_agreed(question, severe):

@@ -24,7 +24,7 @@ NOT_SEEN = (
     "values in the metastore's statistics of columns, in caches of results and in logs of queries",
     "freed disk blocks",
 )
-"""What a search of a table's files cannot find."""
+"""Places where a value can survive and that a search of a table's files does not see."""
 _FEW = 3
 _TEXTS = {
     Remedy.DELETE: "delete the rows with Hive: readers still see them",

@@ -119,8 +119,7 @@ class WriterSettings:
             properties: keys with their values; those that do not begin with ``orc.`` are ignored.
 
         Raises:
-            UsageProblem: there is no such property, or its text cannot be used. The values themselves are checked when
-                settings are made of them.
+            UsageProblem: a property is unknown, or its text has the wrong form. Ranges are checked by the constructor.
         """
         known = {one.metadata["property"]: one for one in fields(cls) if one.metadata}
         settings: dict[str, Any] = {}
@@ -186,7 +185,7 @@ def bloom_ids(names: Sequence[str], tree: OrcType) -> dict[str, int]:
     for name in names:
         column = columns.get(name.lower())
         if column is None:
-            what, why = f"there is no column {name} to write bloom filters for", f"columns: {', '.join(row.names)}"
+            what, why = f"bloom filters: the table has no column {name}", f"columns: {', '.join(row.names)}"
             raise UsageProblem(what, why, "name a column, or a field of a struct as column.field")
         if column.kind not in BLOOM_KINDS:
             what, why = f"column {name} cannot have bloom filters", f"it is of type {hive_type(column)}"

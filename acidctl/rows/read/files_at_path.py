@@ -30,7 +30,7 @@ _SIDE_FILES = {
     ORC_ACID_VERSION: "it holds the version of the ACID format",
     FLUSH_LENGTH_SUFFIX: "it holds how many bytes of the file beside it are committed",
 }
-"""What the files of an ACID directory hold that hold no rows, by the end of their names."""
+"""Files of an ACID directory that hold no rows: the end of their names, and their purpose."""
 
 
 def event_files_at(

@@ -70,7 +70,7 @@ def test_refused_where_the_server_does_it(acidctl: Any, version: int, config: di
         dead = fake.begin(ago=9000)
         found = acidctl("hive", "housekeep", "--yes", "--metastore", fake.address)
         assert found.status == 7
-        assert "keeps house itself" in found.err
+        assert "runs Hive's housekeeping itself" in found.err
         assert states(fake) == {dead: TxnState.OPEN}
         assert acidctl("hive", "housekeep", "--yes", "--force", "--metastore", fake.address).status == 0
         assert states(fake) == {dead: TxnState.ABORTED}
@@ -166,7 +166,7 @@ def test_servers_that_zookeeper_knows_are_asked_whether_they_keep_house(
     fake4.config["metastore.housekeeping.threads.on"] = "true"
     line = ("hive", "housekeep", "--yes", "--metastore", "zk:2181", "--set", "metastore.discovery=zookeeper")
     refused = acidctl(*line)
-    assert (refused.status, "keeps house itself" in refused.err) == (7, True)
+    assert (refused.status, "runs Hive's housekeeping itself" in refused.err) == (7, True)
     assert states(fake4) == {dead: TxnState.OPEN}
     fake4.config.clear()
     assert acidctl(*line).status == 0

@@ -98,9 +98,9 @@ def test_times_in_two_halves_have_none() -> None:
 @pytest.mark.parametrize("name", ["zz", "s.t", "q.zz", "", "row.s", "rowId", "a.x"])
 def test_a_column_that_is_not_there(name: str) -> None:
     tree = acid_tree(struct(s=OrcType("string"), q=struct(x=OrcType("int")), a=OrcType("array", children=(struct(),))))
-    with pytest.raises(UsageProblem, match="there is no column"):
+    with pytest.raises(UsageProblem, match="the table has no column"):
         bloom_ids([name], tree)
-    with pytest.raises(UsageProblem, match="there is no column"):  # before any row comes
+    with pytest.raises(UsageProblem, match="the table has no column"):  # before any row comes
         acid_file(tree.children[-1], [], WriterSettings(bloom_columns=(name,)))
 
 

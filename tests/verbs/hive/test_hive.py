@@ -156,7 +156,7 @@ def test_what_a_server_ends_itself_is_left_to_it(fake: FakeHive, hive: Hive) -> 
     fake.config["metastore.housekeeping.threads.on" if fake.version >= 4 else "hive.compactor.initiator.on"] = "true"
     fake.begin(ago=90_000)
     found = hive.find_dead()
-    with pytest.raises(RefusedError, match="keeps house itself"):
+    with pytest.raises(RefusedError, match="runs Hive's housekeeping itself"):
         hive.end_dead(found)
     assert len(hive.end_dead(found, force=True).txns) == 1
 
