@@ -8,7 +8,8 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,7 +20,15 @@ from acidctl.base.errors import AcidctlError, importing
 from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
-from acidctl.metastore.errors import LostTransaction, MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
+from acidctl.metastore.errors import (
+    LostTransaction,
+    MetastoreError,
+    NoAnswer,
+    NotAsked,
+    UnknownMethod,
+    Unreachable,
+    Unreadable,
+)
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, address_of
 from acidctl.metastore.wire import Method
 
@@ -30,7 +39,9 @@ _PAUSE = 1.0
 """Average seconds between two rounds over all servers."""
 
 _CLOSING = 30.0
-"""Seconds that a call may take after the run's deadline: transactions and locks must still be released."""
+"""Seconds that all calls within :func:`releasing` together may take after the run's deadline."""
+
+_is_releasing: ContextVar[bool] = ContextVar("_is_releasing", default=False)
 
 PATIENCE = 10.0
 """Seconds in which a server either does what it was asked for, or never will."""
@@ -62,11 +73,21 @@ class Features:
         return Hive.HIVE4 if self.txn_types else Hive.HIVE3 if self.write_ids else Hive.HIVE2
 
 
+@contextmanager
+def releasing() -> Iterator[None]:
+    """Let calls of the block take some seconds after the run's deadline: they end transactions and release locks."""
+    token = _is_releasing.set(True)
+    try:
+        yield
+    finally:
+        _is_releasing.reset(token)
+
+
 class Metastore:
     """A client that connects at its first call. Threads may share it; their calls run one after another.
 
     Attributes:
-        until: the deadline of the run; no call lasts longer, except for a few seconds to release locks.
+        until: the deadline of the run; no call lasts longer, except within :func:`releasing`.
     """
 
     def __init__(
@@ -77,6 +98,7 @@ class Metastore:
     ) -> None:
         self.settings = settings
         self.until = Deadline()
+        self._closing = _CLOSING
         self._rounds = rounds
         self._connect = connect
         self._connection: Connection | None = None
@@ -97,31 +119,40 @@ class Metastore:
 
         Raises:
             Unreachable: no server answers, or the answer to a call that must not be repeated was lost.
+            NotAsked: the deadline of the run has passed.
             UnknownMethod: the server does not have it.
         """
         with self._lock:
-            ends = Deadline(time.monotonic() + self._most(self.settings.timeout))
-            for attempt in range(self._rounds):
-                if self._connection and not method.repeatable and self._connection.is_lost():
-                    self.close()  # reconnect before sending a request that cannot be repeated
-                connection = self._connection or self._open()
-                # Connecting has its own time limit; all attempts share the time limit of the call.
-                most = self.settings.timeout if not attempt else ends.at - time.monotonic()
-                try:
-                    return connection.call(method, *arguments, most=self._most(most))
-                except (Unreachable, Unreadable) as error:
-                    self._connection = None
-                    if not method.repeatable:
-                        done = "it may have been done nevertheless: look before you ask for it again"
-                        hint = "; ".join(filter(None, (done, error.hint)))
-                        raise type(error)(error.what, error.why, hint) from error
-                    is_last = attempt == self._rounds - 1 or ends.is_over
-                    if not isinstance(error, Unreachable) or isinstance(error, NoAnswer) or is_last:
-                        raise
-                except MetastoreError:  # the connection is still there, but a new one costs little
-                    self.close()
+            is_late, begun = self.until.is_over, time.monotonic()
+            try:
+                return self._call(method, arguments)
+            finally:
+                self._closing -= time.monotonic() - begun if is_late else 0.0
+
+    def _call(self, method: Method, arguments: Sequence[Any]) -> Any:
+        ends = Deadline(time.monotonic() + self._most(self.settings.timeout))
+        for attempt in range(self._rounds):
+            if self._connection and not method.repeatable and self._connection.is_lost():
+                self.close()  # reconnect before sending a request that cannot be repeated
+            connection = self._connection or self._open()
+            # Connecting has its own time limit; all attempts share the time limit of the call.
+            most = self._most(self.settings.timeout if not attempt else ends.at - time.monotonic())
+            try:
+                return connection.call(method, *arguments, most=most)
+            except (Unreachable, Unreadable) as error:
+                self._connection = None
+                self._explain(error)
+                if not method.repeatable:
+                    done = "it may have been done nevertheless: look before you ask for it again"
+                    hint = "; ".join(filter(None, (done, error.hint)))
+                    raise type(error)(error.what, error.why, hint) from error
+                is_last = attempt == self._rounds - 1 or ends.is_over
+                if not isinstance(error, Unreachable) or isinstance(error, NoAnswer) or is_last:
                     raise
-            raise AssertionError("the last attempt returns or raises")
+            except MetastoreError:  # the connection is still there, but a new one costs little
+                self.close()
+                raise
+        raise AssertionError("the last attempt returns or raises")
 
     def insist(self, method: Method, *arguments: Any, after: type[AcidctlError] = Unreachable) -> Any:
         """Call a method, and call it once more if it fails: the connection may just be lost, and a second call is safe.
@@ -165,6 +196,16 @@ class Metastore:
             alone = replace(self.settings, addresses=(address,), quorum="")
             yield Metastore(alone, self._connect, 1)
 
+    @contextmanager
+    def limited(self, until: Deadline) -> Iterator[None]:
+        """Limit the calls of the block to a deadline instead of the one before."""
+        before = self.until, self._closing
+        self.until, self._closing = until, _CLOSING
+        try:
+            yield
+        finally:
+            self.until, self._closing = before
+
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
         with self._lock:
@@ -173,8 +214,18 @@ class Metastore:
             self._connection = None
 
     def _most(self, seconds: float) -> float:
-        # The run may have less time left.
-        return min(seconds, max(self.until.at - time.monotonic(), _CLOSING))
+        """Return the seconds that are left for a call or a connection, at most those given.
+
+        Raises:
+            NotAsked: the deadline of the run has passed.
+        """
+        seconds_left = self.until.at - time.monotonic()
+        if _is_releasing.get():
+            seconds_left = max(seconds_left, self._closing)
+        if seconds_left <= 0:
+            hint = "run it again, with a later --deadline"
+            raise NotAsked(f"the metastore {self.shown} was not asked", "the deadline of the run has passed", hint)
+        return min(seconds, seconds_left)
 
     def _open(self) -> Connection:
         """Connect to the first server that answers; like Hive's own client, try several rounds with a pause.
@@ -186,7 +237,8 @@ class Metastore:
         for attempt in range(self._rounds):
             if attempt:
                 time.sleep(_PAUSE * random.uniform(0.5, 1.5))
-            addresses = [address for address in server_addresses(settings) if address.url not in silent]
+            to_connect = replace(settings, connect_timeout=self._most(settings.connect_timeout))
+            addresses = [address for address in server_addresses(to_connect) if address.url not in silent]
             for address in addresses if settings.in_order else random.sample(addresses, len(addresses)):
                 try:
                     patience = self._most(settings.connect_timeout)
@@ -203,7 +255,12 @@ class Metastore:
             if self.until.is_over or silent.issuperset(address.url for address in addresses):
                 break
         assert last
+        self._explain(last)
         raise last
+
+    def _explain(self, error: AcidctlError) -> None:
+        if isinstance(error, NoAnswer) and self.until.is_over:
+            error.hint = "see the metastore's log; a later --deadline gives it more time"
 
     @cached_property
     def features(self) -> Features:

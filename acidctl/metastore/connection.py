@@ -68,15 +68,16 @@ class Connection:
         self._carrier = transport_of(settings, address)
         self._transport = transport = self._carrier.thrift
         limits = {"string_length_limit": MOST_BYTES, "container_length_limit": _MOST_ITEMS}
-        fast, loose = (
-            (TCompactProtocolAccelerated, _LooseCompact)
+        fast, loose, raw = (
+            (TCompactProtocolAccelerated, _LooseCompact, TCompactProtocol)
             if settings.compact
-            else (TBinaryProtocolAccelerated, _LooseBinary)
+            else (TBinaryProtocolAccelerated, _LooseBinary, TBinaryProtocol)
         )
         if not settings.compact:
             limits["strictRead"] = True  # else any four bytes count as the length of a name
         self._protocol = fast(transport, **limits)
         self._loose = loose(transport, **limits)
+        self._raw = raw(transport, **limits)
         with self._mapped("connect"):
             self._carrier.stream.begin(settings.connect_timeout)
             transport.open()
@@ -127,7 +128,7 @@ class Connection:
             self._transport.close()
 
     def _send(self, method: Method, arguments: tuple[Any, ...]) -> None:
-        out = self._protocol
+        out = self._raw if method.raw else self._protocol
         self._number = self._number % _MOST_NUMBER + 1
         out.writeMessageBegin(method.name, TMessageType.CALL, self._number)
         out.writeStructBegin("")
@@ -141,7 +142,7 @@ class Connection:
         self._transport.flush()
 
     def _receive(self, method: Method) -> Reply:
-        source = self._loose if method.loose else self._protocol
+        source = self._raw if method.raw else self._loose if method.loose else self._protocol
         name, kind, number = source.readMessageBegin()
         if kind == TMessageType.EXCEPTION:
             problem = TApplicationException()

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
+from acidctl.base.errors import (
+    AccessError,
+    AcidctlError,
+    ConflictError,
+    DeadlineError,
+    NotFoundError,
+    StorageError,
+    UsageProblem,
+)
 
 
 class MetastoreError(StorageError):
@@ -17,6 +25,10 @@ class Unreachable(MetastoreError):
 
 class NoAnswer(Unreachable):
     """The call timed out; a second call would probably time out, too."""
+
+
+class NotAsked(DeadlineError, NoAnswer):
+    """The deadline of the run had passed before the call."""
 
 
 class Unreadable(MetastoreError):

@@ -224,6 +224,7 @@ class AbortTxnsRequest(Struct):
 @struct
 class CommitTxnRequest(Struct):
     txn: int = field(1, I64, 0)
+    exclusive_writes: bool | None = field(6, BOOL)
 
 
 GetOpenTxnsRequest = untyped_struct("GetOpenTxnsRequest", excluded_types=field(1, list_of(I32), ()))
@@ -315,6 +316,7 @@ class LockComponent(Struct):
     partition: str | None = field(5, STRING)
     operation: int = field(6, I32, Operation.SELECT)
     is_transactional: bool = field(7, BOOL, True)
+    is_dynamic: bool | None = field(8, BOOL)
 
 
 @struct

@@ -143,6 +143,7 @@ class Method:
         raises: names of its exceptions, in the order of their numbers, which begin at 1.
         repeatable: whether it may be called again after a lost answer: it only reads, or a second call has no effect.
         loose: whether versions disagree on lists and sets, so that the answer is read without Thrift's accelerator.
+        raw: whether it has structs that keep unknown fields, which Thrift's accelerator cannot read or write.
     """
 
     name: str
@@ -151,6 +152,7 @@ class Method:
     answer: type[Reply]
     repeatable: bool
     loose: bool
+    raw: bool
 
 
 def method(
@@ -161,6 +163,7 @@ def method(
     *,
     repeatable: bool = True,
     loose: bool = False,
+    raw: bool = False,
 ) -> Method:
     """Declare a method.
 
@@ -172,4 +175,4 @@ def method(
     if result:
         fields[0] = ("success", wire_type(result))
     answer = type(f"{name}_answer", (Reply,), {"__slots__": (), "thrift_spec": _specification(fields)})
-    return Method(name, tuple(map(wire_type, arguments)), names, answer, repeatable, loose)
+    return Method(name, tuple(map(wire_type, arguments)), names, answer, repeatable, loose, raw)

@@ -13,6 +13,9 @@ _MOST_BITS = 63
 LEAST_PART: Final = 2
 """Bytes of an empty message or text; parsed, it takes a hundred bytes of memory."""
 
+_NUMBERS_A_PART = 4
+"""The most fields for each part: messages of ORC have about as many numbers as texts and messages."""
+
 _LENGTHS, _NUMBER = 2, 0
 _FIXED: Final = {1: 8, 5: 4}
 
@@ -65,6 +68,8 @@ def signed(data: bytes | memoryview, at: int) -> tuple[int, int]:
 def count_parts(kind: Any, plain: bytes, most: int) -> int:
     """Return the number of parts; counting stops as soon as there are more than `most`.
 
+    Many more numbers than that count as too many parts, too: each takes a turn of a Python loop.
+
     Args:
         kind: the descriptor of the message.
         plain: the bytes of the message.
@@ -79,7 +84,7 @@ def count_parts(kind: Any, plain: bytes, most: int) -> int:
 
 
 def _count(shape: Shape, plain: bytes, most: int) -> int:
-    count = at = 0
+    count = at = turns = 0
     end = len(plain)
     above: list[tuple[int, Shape]] = []
     while count <= most:
@@ -89,6 +94,9 @@ def _count(shape: Shape, plain: bytes, most: int) -> int:
             end, shape = above.pop()
         if at >= end:
             break
+        turns += 1
+        if turns > _NUMBERS_A_PART * most:
+            return most + 1
         key, at = unsigned(plain, at)
         wire = key & 7
         if wire == _LENGTHS:

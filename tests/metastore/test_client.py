@@ -6,6 +6,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 from support.metastore.fake_hive import FakeHive
@@ -16,9 +17,9 @@ from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.metastore import client as module
 from acidctl.metastore import interface, queue
-from acidctl.metastore.client import Metastore
+from acidctl.metastore.client import Metastore, releasing
 from acidctl.metastore.connection import Connection
-from acidctl.metastore.errors import MetastoreError, NoAnswer, Unreachable, Unreadable
+from acidctl.metastore.errors import MetastoreError, NoAnswer, NotAsked, Unreachable, Unreadable
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.wire import Method
 
@@ -182,16 +183,60 @@ def test_what_thrift_logs_goes_nowhere(
     assert not capfd.readouterr().err
 
 
-def test_a_call_ends_with_the_run_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is over leaves a few seconds, in which transactions and locks are given back."""
-    monkeypatch.setattr(module, "_CLOSING", 0.3)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"thrift://127.0.0.1:{silent.getsockname()[1]}"
-        patient = client(address, **{"timeout": "60", "connect-timeout": "60"})
-        patient.until = Deadline(time.monotonic() - 1)
-        for one in (patient, patient.another()):
-            with pytest.raises(NoAnswer):
-                one.call(interface.GET_ALL_DATABASES)
+@pytest.fixture
+def silent() -> Iterator[Metastore]:
+    """A client whose settings would let a silent server take a minute."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"thrift://127.0.0.1:{mute.getsockname()[1]}"
+        yield client(address, **{"timeout": "60", "connect-timeout": "60"})
+
+
+def test_a_call_ends_with_the_run_that_asks(silent: Metastore) -> None:
+    silent.until = Deadline(time.monotonic() + 0.3)
+    with pytest.raises(NoAnswer) as cut:
+        silent.call(interface.GET_ALL_DATABASES)
+    assert (cut.value.exit_status, "--deadline" in cut.value.hint) == (6, True)
+
+
+def test_nothing_is_asked_after_the_deadline_except_to_release(
+    silent: Metastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent, "_closing", 0.3)
+    silent.until = Deadline(time.monotonic() - 1)
+    for asking in (silent, silent.another()):
+        with pytest.raises(NotAsked) as late:
+            asking.call(interface.GET_ALL_DATABASES)
+        assert late.value.exit_status == 13
+    with releasing(), pytest.raises(NoAnswer) as cut:
+        silent.call(interface.GET_ALL_DATABASES)
+    assert not isinstance(cut.value, NotAsked)
+
+
+def test_all_releases_after_the_deadline_share_some_seconds(silent: Metastore, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def call(_: object, method: Method, *__: object, most: float) -> None:
+        asked.append(most)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(
+        silent, "_connection", SimpleNamespace(call=call, is_lost=lambda: False, address=SimpleNamespace(url=""))
+    )
+    monkeypatch.setattr(silent, "_closing", 0.3)
+    silent.until = Deadline(time.monotonic() - 1)
+    with releasing():
+        silent.call(interface.ABORT_TXN, interface.AbortTxnRequest(1))
+        silent.call(interface.ABORT_TXN, interface.AbortTxnRequest(2))
+        with pytest.raises(NotAsked):
+            silent.call(interface.ABORT_TXN, interface.AbortTxnRequest(3))
+    assert asked[1] <= 0.1 < asked[0] <= 0.3
+
+
+def test_a_deadline_holds_within_its_block(fake: FakeHive) -> None:
+    metastore = client(fake.address)
+    with metastore.limited(Deadline(0.0)), pytest.raises(NotAsked):
+        metastore.call(interface.GET_ALL_DATABASES)
+    assert metastore.call(interface.GET_ALL_DATABASES) == ("sales",)
 
 
 def test_a_line_that_breaks_again_and_again_has_no_more_than_the_time_of_one_call(

@@ -83,7 +83,7 @@ class HttpTransport(Frames):
         words = response.read(_MOST_WORDS).decode("utf-8", "replace") if response.status != 401 else ""
         why = printable(f"{response.status} {response.reason}: {words}".strip(": ")[:_MOST_WORDS])
         if response.status in (401, 403, 407):
-            raise AccessError(f"the metastore {url} does not let one in", why, self._hint)
+            raise AccessError(f"the metastore {url} refuses the login", why, self._hint)
         if response.status in (502, 503, 504):
             raise TTransportException(TTransportException.UNKNOWN, why)
         raise MetastoreError(f"{url} does not answer as a metastore over HTTP", why, "check its address and path")

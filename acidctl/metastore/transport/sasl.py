@@ -26,7 +26,11 @@ class SaslLayer(Protocol):
         ...
 
     def unwrap(self, frame: bytes) -> bytes:
-        """Return the content of a frame; raise TProtocolException if it was changed."""
+        """Return the content of a frame.
+
+        Raises:
+            TProtocolException: it was changed on its way.
+        """
         ...
 
 
@@ -50,7 +54,11 @@ class Mechanism:
         raise NotImplementedError
 
     def end(self, last: bytes) -> None:
-        """Check the server's last message; AccessError if the server has not proven that it knows the secret."""
+        """Check the server's last message.
+
+        Raises:
+            AccessError: the server has not proven that it knows the secret.
+        """
 
 
 class Plain(Mechanism):
@@ -67,7 +75,7 @@ class Plain(Mechanism):
     def respond(self, challenge: bytes) -> bytes:
         """Return user and password, separated by NUL."""
         if challenge:
-            raise TProtocolException(TProtocolException.INVALID_DATA, "a question where none is asked")
+            raise TProtocolException(TProtocolException.INVALID_DATA, "an unexpected challenge")
         if "\0" in self._user + self._password:
             raise AccessError("user and password for the metastore cannot be sent", "a NUL is in them", self.hint)
         return f"\0{self._user}\0{self._password}".encode()
@@ -101,11 +109,11 @@ class SaslTransport(Frames):
                 self.mechanism.end(message)
                 return
             if status != _OK:
-                what = f"the metastore {self._shown} does not let one in {self.mechanism.description}"
+                what = f"the metastore {self._shown} refuses the login {self.mechanism.description}"
                 why = printable(message[:_MOST_WORDS].decode("utf-8", "replace"))
                 raise AccessError(what, why, self.mechanism.hint)
             self._send(_OK, self.mechanism.respond(message))
-        raise TProtocolException(TProtocolException.INVALID_DATA, "a login without an end")
+        raise TProtocolException(TProtocolException.INVALID_DATA, "the login does not end")
 
     def _send(self, status: int, message: bytes) -> None:
         self._stream.write(bytes([status]) + len(message).to_bytes(4, "big") + message)
@@ -128,7 +136,8 @@ class SaslTransport(Frames):
 def chosen_protection(wanted: tuple[Protection, ...], offered: set[Protection], shown: str) -> Protection:
     """Return the first wanted protection that the server offers, else the weakest one stronger than a wanted one.
 
-    Raises RefusedError if the server offers only weaker protection.
+    Raises:
+        RefusedError: the server offers only weaker protection.
     """
     for protection in wanted:
         if protection in offered:

@@ -106,7 +106,11 @@ class Digest(Mechanism):
 
 
 def token_of_text(text: str) -> Token:
-    """Parse a delegation token in Hadoop's URL-safe form.  Raises UsageProblem if the text is not a token."""
+    """Parse a delegation token in Hadoop's URL-safe form.
+
+    Raises:
+        UsageProblem: the text is not a token.
+    """
     try:
         return Token.of_text(text)
     except ValueError as error:
@@ -133,7 +137,8 @@ class Signed:
     def unwrap(self, frame: bytes) -> bytes:
         """Return the message of a frame.
 
-        TProtocolException if a message was changed, dropped or repeated on its way.
+        Raises:
+            TProtocolException: a message was changed, dropped or repeated on its way.
         """
         number = self._received.to_bytes(_SEQUENCE, "big")
         self._received += 1
@@ -191,7 +196,11 @@ def _rc4(key: bytes) -> Iterator[int]:
 
 
 def _pairs(words: bytes) -> dict[str, str]:
-    """Parse ``name="value",name=value``.  TProtocolException if the text does not have this form."""
+    """Parse ``name="value",name=value``.
+
+    Raises:
+        TProtocolException: the text does not have this form.
+    """
     text, pairs, at = words.decode("utf-8", "replace"), dict[str, str](), 0
     while at < len(text):
         match = _PAIR.match(text, at)

@@ -120,7 +120,8 @@ class KerberosLayer:
     def unwrap(self, frame: bytes) -> bytes:
         """Return the content of a frame.
 
-        TProtocolException if the frame was changed on its way, or is not encrypted.
+        Raises:
+            TProtocolException: the frame was changed on its way, or is not encrypted.
         """
         try:
             unwrapped = self._context.unwrap(frame)
@@ -155,7 +156,8 @@ def negotiate_header(shown: str, principal: str, keytab: str, client: str) -> st
 def server_principal(principal: str, host: str) -> str:
     """Replace ``_HOST`` in a principal by the canonical name of the host in lower case, as Hadoop does.
 
-    Raises UsageProblem if the principal does not have the form of a server's.
+    Raises:
+        UsageProblem: the principal does not have the form of a server's.
     """
     service, slash, rest = principal.partition("/")
     named, at, realm = rest.partition("@")

@@ -264,7 +264,11 @@ class Frames(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
 
 def context_of(tls: Tls) -> ssl.SSLContext:
-    """Return a TLS context that checks names and certificates.  Raises EnvironmentProblem if a file cannot be used."""
+    """Return a TLS context that checks names and certificates.
+
+    Raises:
+        EnvironmentProblem: a file cannot be used.
+    """
     shown = ""
     try:
         shown = tls.authority

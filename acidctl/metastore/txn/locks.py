@@ -9,7 +9,7 @@ from typing import Self
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, find_locks
-from acidctl.metastore.client import Metastore, retry_until
+from acidctl.metastore.client import Metastore, releasing, retry_until
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.tables import HiveTable
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, client_names
@@ -88,6 +88,7 @@ class LeaderLock:
             self._unlock(self._id)
             self._id = 0
 
+    @releasing()
     def _release_unknown(self, agent: str) -> None:
         """Release a lock whose answer was lost: it may be held, or the server may take it only now."""
 
@@ -100,6 +101,7 @@ class LeaderLock:
         with suppress(AcidctlError):
             retry_until(release)
 
+    @releasing()
     def _unlock(self, lock: int) -> None:
         with suppress(AcidctlError):  # it is released already, or times out at last
             self._metastore.insist(interface.UNLOCK, interface.UnlockRequest(lock), after=AcidctlError)

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.metastore import client, interface
 from acidctl.metastore.activity import Lock, find_locks, open_txns_info
-from acidctl.metastore.client import Metastore, retry_until
+from acidctl.metastore.client import Metastore, releasing, retry_until
 from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod, Unreachable
 from acidctl.metastore.server import txn_timeout
 
@@ -50,6 +51,7 @@ class Heartbeats:
         self._timeout = min(txn_timeout(metastore), _LONGEST_TIMEOUT)
         # One lost answer must not delay the other heartbeats until their transactions have timed out.
         self._metastore = metastore.another(max(1.0, self._timeout / 3))
+        self._metastore.until = Deadline()  # what is held after the deadline of the run must live until it is released
         self._alive: dict[_Kept, _OnLost] = {}
         self._failing: dict[_Kept, float] = {}
         self._lock = threading.Lock()
@@ -147,6 +149,7 @@ class OwnTransaction:
         self.id = ids[0]
         return self.id
 
+    @releasing()
     def end(self, *, commit: bool = True) -> None:
         """End the transaction; without effect if it has ended. If the server fails, the transaction times out.
 
@@ -205,6 +208,8 @@ class LockedTransaction(OwnTransaction):
 
     Args:
         wait: seconds to wait for a conflicting lock.
+        before_lock: called with the id of the transaction before the lock is taken; a writer allocates its write id.
+        checks_conflicts: the commit fails if another writer changed rows of the same partitions since the opening.
 
     Raises:
         ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
@@ -219,14 +224,19 @@ class LockedTransaction(OwnTransaction):
         *,
         wait: float = 0.0,
         on_lost: _OnLost | None = None,
+        before_lock: Callable[[int], None] | None = None,
+        checks_conflicts: bool = False,
     ) -> None:
         super().__init__(metastore)
         self._heartbeats, self._on_lost = heartbeats, on_lost
+        self._exclusive = False if checks_conflicts and metastore.features.txn_types else None
         self.lost: AcidctlError | None = None
         self.is_committing = False
         self._is_open = True
         try:
             self.open(txn_type)
+            if before_lock:
+                before_lock(self.id)
             self._acquire(tuple(parts), wait)
             self._hold_cleaner(parts)
             heartbeats.keep(self.id, self._lose)
@@ -248,6 +258,7 @@ class LockedTransaction(OwnTransaction):
         self.check()
         self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, self.id))
 
+    @releasing()
     def commit(self) -> None:
         """Commit the transaction; repeat the commit if the answer is lost.
 
@@ -259,7 +270,8 @@ class LockedTransaction(OwnTransaction):
         self._has_ended = self.is_committing = True
         for attempt in range(_COMMITS):
             try:
-                self._metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(self.id))
+                request = interface.CommitTxnRequest(self.id, self._exclusive)
+                self._metastore.call(interface.COMMIT_TXN, request)
                 return
             except LostTransaction as error:
                 if attempt and not self._is_aborted():
@@ -273,6 +285,7 @@ class LockedTransaction(OwnTransaction):
     def _unknown(self, error: AcidctlError, hint: str) -> UnknownOutcome:
         return UnknownOutcome(f"whether the transaction {self.id} was committed is not known", str(error), hint)
 
+    @releasing()
     def abort(self, error_code: int | None = None) -> bool:
         """Abort the transaction, which releases its lock; return whether the abort is confirmed."""
         self._let_go()
@@ -321,7 +334,7 @@ class LockedTransaction(OwnTransaction):
         if answer.state != interface.LockState.ACQUIRED:
             names = {f"{part.database}.{part.table}" for part in parts}
             raise ConflictError(
-                f"no lock on {', '.join(sorted(names))} was to be had",
+                f"could not lock {', '.join(sorted(names))}",
                 answer.message or self._holders(parts, wait, answer.lock),
                 "SHOW LOCKS tells who; try again when it has ended",
             )

@@ -49,12 +49,16 @@ _RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
 _TIME_PROBLEMS = ("out of range for nanosecond resolution", "Time zone file")
 
 
-def open_orc(fs: FileSystem, path: str, length: int | None = None, tail: Tail | None = None) -> OrcFile:
+def open_orc(
+    fs: FileSystem, path: str, length: int | None = None, tail: Tail | None = None, *, has_ids: bool = True
+) -> OrcFile:
     """Open an ORC file for reading its rows.
 
     Args:
         length: the logical length (flush length), None for the whole file.
         tail: the tail of this very file, if it was read already.
+        has_ids: columns with the six ACID names are the ids of rows; False in an insert-only table, whose columns may
+            have any names.
 
     Raises:
         BadDataError: the file is not ORC, is damaged, or cannot be read by acidctl (encrypted, LZO).
@@ -62,10 +66,10 @@ def open_orc(fs: FileSystem, path: str, length: int | None = None, tail: Tail | 
     source = ByteSource(fs, path, length, tail.file_length if tail else None)
     local = source.local_whole()
     if local is not None:
-        return OrcFile(tail or read_tail(source), local)
+        return OrcFile(tail or read_tail(source), local, has_ids=has_ids)
     # The bytes that hold the tail serve twice: acidctl parses them, and then Arrow.
     end = source.read_end(FIRST_READ)
-    return OrcFile(read_tail(source, end), window=ReadAheadFile(source, end))
+    return OrcFile(read_tail(source, end), window=ReadAheadFile(source, end), has_ids=has_ids)
 
 
 def elsewhere_of(source: ByteSource, stripes: int, opens: Callable[..., Any], *values: Any) -> Any:
@@ -82,8 +86,8 @@ def elsewhere_of(source: ByteSource, stripes: int, opens: Callable[..., Any], *v
     return Elsewhere(source.path, there, stripes, forks=source.fs.is_local)
 
 
-def _opened(spec: FileSystemSpec, path: str, size: int) -> OrcFile:
-    return open_orc(registry.open_file_system(spec), path, size)
+def _opened(spec: FileSystemSpec, path: str, size: int, has_ids: bool) -> OrcFile:
+    return open_orc(registry.open_file_system(spec), path, size, has_ids=has_ids)
 
 
 class OrcFile:
@@ -95,17 +99,19 @@ class OrcFile:
         row_type: the table's columns (the children of ``row`` in an ACID file).
     """
 
-    def __init__(self, tail: Tail, local: str | None = None, window: ReadAheadFile | None = None) -> None:
+    def __init__(
+        self, tail: Tail, local: str | None = None, window: ReadAheadFile | None = None, *, has_ids: bool = True
+    ) -> None:
         self.tail = tail
-        self._elsewhere: Elsewhere | None = elsewhere_of(tail.source, len(tail.stripes), _opened)
+        self._elsewhere: Elsewhere | None = elsewhere_of(tail.source, len(tail.stripes), _opened, has_ids)
         self._local = local
         self._window = window or ReadAheadFile(tail.source)
         self._handle: Any = None
         self._orc: Any = None
         self._work = DecodingBudget(tail.path, tail.file_length)
         _check_readable(tail)
-        self.is_acid = tail.is_acid
-        self.row_type: OrcType = tail.schema.row_type
+        self.is_acid = tail.is_acid and has_ids
+        self.row_type: OrcType = tail.schema.row_type if has_ids else tail.type_tree
 
     @cached_property
     def schema(self) -> pa.Schema:

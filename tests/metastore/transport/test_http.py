@@ -108,7 +108,7 @@ def test_a_length_that_is_too_long_does_no_harm_to_what_is_whole_and_a_cut_answe
 
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden", "407 Proxy Authentication Required"])
 def test_who_is_not_let_in_is_told_so(status: str) -> None:
-    with pytest.raises(AccessError, match="does not let one in"):
+    with pytest.raises(AccessError, match="refuses the login"):
         version(response(status, b"<html>\x1b[2J who are you</html>"))
 
 

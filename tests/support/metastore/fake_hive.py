@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from acidctl.acid.names import MAXL, unescape
+from acidctl.acid.names import MAXL, partition_name, unescape
 from acidctl.metastore import interface as wire
+from acidctl.metastore import write_interface as writes
 from acidctl.metastore.interface import CompactionType, LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
 from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
@@ -29,6 +30,7 @@ _ONLY_4 = {
     "get_max_allocated_table_write_id",
     "add_write_ids_to_min_history",
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
+    "get_latest_txnid_in_conflict", "alter_table_req", "alter_partitions_req",
     "mark_compacted", "mark_failed", "mark_refused", "update_compaction_metrics_data",
 }  # fmt: skip
 _ONLY_3 = {"get_valid_write_ids"}
@@ -103,6 +105,15 @@ class FakeHive:
     more_of_entry: dict[int, dict[str, Any]] = field(default_factory=dict)
     min_history: dict[int, dict[str, int]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    conflict: int = 0
+    remembers: bool = False
+    """Whether a second commit of a transaction is no error, as for transactions that wrote."""
+    committed: set[int] = field(default_factory=set)
+    components: list[tuple[int, tuple[str, ...], int]] = field(default_factory=list)
+    not_null: tuple[writes.NotNull, ...] = ()
+    defaults: tuple[writes.ColumnConstraint, ...] = ()
+    checks: tuple[writes.ColumnConstraint, ...] = ()
+    """What writers said of their partitions: transaction, names, operation."""
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
     at_call: Callable[[str, bool], None] = lambda _name, _is_done: None
@@ -414,12 +425,16 @@ class FakeHive:
                 self.end(id_, commit=False)
 
     def _do_commit_txn(self, request: wire.CommitTxnRequest) -> None:
+        if request.txn in self.committed:
+            return  # Hive 4 remembers it, and Hive 3 its components
         if self._open_txn(request.txn).state != TxnState.OPEN:
             raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
         for one in self.queue:
             if one.txn == request.txn and one.type != CompactionType.REBALANCE:  # as 4.0 does
                 self.set_entry(one.id or 0, committed=self._ms(self.now), next_txn=self._next_txn)
         self.end(request.txn)
+        if self.remembers:
+            self.committed.add(request.txn)
 
     def _do_heartbeat(self, request: wire.HeartbeatRequest) -> None:
         if request.txn:
@@ -473,6 +488,60 @@ class FakeHive:
             highest = self._given(name) if is_endless else len(txns)
             found.append(wire.TableWriteIds(name, highest, tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
+
+    def _do_allocate_table_write_ids(self, request: writes.AllocateWriteIdsRequest) -> writes.AllocateWriteIdsResponse:
+        table = f"{request.database}.{request.table}".lower()
+        given = self.write_ids.setdefault(table, [])
+        for txn in request.txns:
+            self._open_txn(txn)
+            if txn in given and request.reallocate:
+                given[given.index(txn)] = 0  # belongs to nobody, and counts as committed
+            if txn not in given:
+                given.append(txn)
+        ids = (writes.TxnToWriteId(txn, given.index(txn) + 1) for txn in request.txns)
+        return writes.AllocateWriteIdsResponse(tuple(ids))
+
+    def _do_get_latest_txnid_in_conflict(self, txn: int) -> int:
+        self._open_txn(txn)
+        return self.conflict
+
+    def _do_add_dynamic_partitions(self, request: writes.DynamicPartitions) -> None:
+        self._open_txn(request.txn)
+        self.components.append((request.txn, request.partitions, request.operation))
+
+    def _do_alter_table_req(self, request: writes.AlterTableRequest) -> writes.AlterTableResponse:
+        assert request.table
+        key = (request.database, request.name)
+        parameters = request.table.texts(writes.TABLE_PARAMETERS)
+        self.tables[key] = replace(self.tables[key], parameters=parameters)
+        return writes.AlterTableResponse()
+
+    def _do_alter_partitions_req(self, request: writes.AlterPartitionsRequest) -> writes.AlterTableResponse:
+        for raw in request.partitions:
+            values = tuple(text.decode() for text in raw.fields[1].payload[1])
+            known = self.partitions[request.database, request.table]
+            name = next(name for name, one in known.items() if one.values == values)
+            known[name] = replace(known[name], parameters=raw.texts(writes.PARTITION_PARAMETERS))
+        return writes.AlterTableResponse()
+
+    def _do_add_partitions_req(self, request: writes.AddPartitionsRequest) -> writes.AlterTableResponse:
+        keys = [one.name for one in self.tables[request.database, request.table].partition_keys]
+        for raw in request.partitions:
+            values = tuple(text.decode() for text in raw.fields[1].payload[1])
+            name = "/".join(map(partition_name, keys, values))
+            location = raw.fields[6].payload.fields[2].payload.decode()
+            made = wire.Partition(values, wire.PartitionStorage(location), raw.texts(writes.PARTITION_PARAMETERS))
+            self.partitions[request.database, request.table].setdefault(name, made)
+        return writes.AlterTableResponse()
+
+    def _do_get_not_null_constraints(self, _: writes.ConstraintsRequest) -> writes.NotNullResponse:
+        return writes.NotNullResponse(self.not_null)
+
+    def _do_get_default_constraints(self, _: writes.ConstraintsRequest) -> writes.ConstraintsResponse:
+        return writes.ConstraintsResponse(self.defaults)
+
+    def _do_get_check_constraints(self, _: writes.ConstraintsRequest) -> writes.ConstraintsResponse:
+        return writes.ConstraintsResponse(self.checks)
 
     # -- locks ---------------------------------------------------------------------------------------------------
 

@@ -12,17 +12,18 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from thrift.protocol.TBase import TBase
-from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
-from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolAccelerated
+from thrift.protocol.TCompactProtocol import TCompactProtocol, TCompactProtocolAccelerated
 from thrift.Thrift import TApplicationException, TMessageType
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TTransportBase
 
-from acidctl.metastore import interface
+from acidctl.metastore import interface, write_interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import MetastoreSettings, find_settings
 from acidctl.metastore.wire import Method, Refusal
 
-METHODS = {one.name: one for one in reversed(list(vars(interface).values())) if isinstance(one, Method)}
+_DECLARED = [*vars(write_interface).values(), *reversed(list(vars(interface).values()))]
+METHODS = {one.name: one for one in _DECLARED if isinstance(one, Method)}
 """By name; of two that read one answer differently the first."""
 
 
@@ -93,6 +94,7 @@ class FakeMetastore:
         self.answers = {"set_ugi": lambda user, groups: (), "getVersion": lambda: "4.0.1", **answers}
         self.calls: list[str] = []
         self._protocol = TCompactProtocolAccelerated if compact else TBinaryProtocolAccelerated
+        self._raw = TCompactProtocol if compact else TBinaryProtocol
         self._framed = framed
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -130,23 +132,23 @@ class FakeMetastore:
     def _talk(self, connection: socket.socket) -> None:
         transport: Any = _Socket(connection)
         transport = TFramedTransport(transport) if self._framed else TBufferedTransport(transport, 64 << 10)
-        source = self._protocol(transport)
+        source, raw = self._protocol(transport), self._raw(transport)
         with closing(connection), suppress(OSError, EOFError):
             try:
-                while question := self._question(source):
+                while question := self._question(source, raw):
                     transport.write(self._answer(*question))
                     transport.flush()
             except LastWords as words:
                 connection.sendall(words.args[0])
         self._open.discard(connection)
 
-    def _question(self, source: Any) -> tuple[Method, list[Any], int] | None:
+    def _question(self, source: Any, raw: Any) -> tuple[Method, list[Any], int] | None:
         """None for what is none, or the end: the connection is closed then, as by Java's server."""
         try:
             name, _, number = source.readMessageBegin()
             method = METHODS[name]
             arguments = _arguments_of(method)()
-            arguments.read(source)
+            arguments.read(raw if method.raw else source)
             source.readMessageEnd()
             given = [getattr(arguments, slot) for slot in arguments.__slots__]
         except Exception:  # noqa: BLE001 - Thrift's library raises a dozen of them
@@ -168,7 +170,7 @@ class FakeMetastore:
                 result = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
         if isinstance(result, bytes):
             return result  # as it is to go over the wire
-        return answer_bytes(method, result, number, protocol=self._protocol)
+        return answer_bytes(method, result, number, protocol=self._raw if method.raw else self._protocol)
 
 
 class _Socket(TTransportBase):  # type: ignore[misc]

@@ -45,10 +45,10 @@ from acidctl.metastore.queue import (
 )
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.transactions import Transactions
+from acidctl.metastore.write_interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from support.files.acid_files import B0, Event, delete, insert, write_acid
 from support.metastore.mortal import Mortals, mortals
 from support.metastore.stress_servers import Servers3, Servers4
-from support.metastore.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from support.servers.hive_server import HiveError, HiveServer
 from support.tables import read_rows, snapshot_of
 from support.trouble.bad_line import BadLine, Trouble

@@ -1,0 +1,1 @@
+"""Rows in: INSERT, UPDATE, DELETE and MERGE under Hive's own transactions."""

@@ -1,0 +1,102 @@
+"""INSERT and INSERT OVERWRITE: the rows of any source are added to a table, or replace its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from itertools import chain
+
+import pyarrow as pa
+
+from acidctl.base.errors import UsageProblem
+from acidctl.base.nearest import did_you_mean
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import Operation
+from acidctl.metastore.tables import HiveTable
+from acidctl.writing.rows.conform import RowConformer
+from acidctl.writing.rows.files import StagedFile
+from acidctl.writing.rows.routes import Routes
+from acidctl.writing.rows.sources import RowPart
+from acidctl.writing.transaction import Seen, Statement
+from acidctl.writing.write import Write
+
+
+class Insert(Write):
+    """One INSERT, or INSERT OVERWRITE.
+
+    An overwrite replaces all rows of a table without partitions, of the partition whose values are given, or else of
+    the partitions that get rows.
+
+    Args:
+        sources: the rows, in parts whose columns may differ; a reader is a single part.
+        partition: values of some or all partition keys; columns of the rows give the others.
+        overwrite: the new rows replace all rows of the same locations.
+
+    Raises:
+        UsageProblem: the table has no such partition key, or a value in `partition` does not fit the type of its key.
+    """
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        table: HiveTable,
+        sources: pa.RecordBatchReader | Iterable[RowPart],
+        partition: Mapping[str, str] | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        is_dynamic = bool(table.partition_keys)
+        super().__init__(metastore, table, Statement(Operation.INSERT, replaces=overwrite, is_dynamic=is_dynamic))
+        self._sources: Iterable[RowPart] = (
+            [RowPart("", sources)] if isinstance(sources, pa.RecordBatchReader) else sources
+        )
+        fixed = {key.lower(): value for key, value in (partition or {}).items()}
+        keys = [column.name for column in table.partition_keys]
+        for name in fixed:
+            if name not in keys:
+                raise UsageProblem(f"the table has no partition key {name}", "", did_you_mean(name, keys))
+        self._given, self._routes = set(fixed), Routes(table, self.row, fixed)
+
+    def check(self) -> None:
+        """Open the first source, and refuse columns that do not fit.
+
+        Raises:
+            UsageProblem: rows lack a partition key, or have a column that the table lacks.
+        """
+        parts = iter(self._sources)
+        if first := next(parts, None):
+            self._conformer(first)
+            self._sources = chain([first], parts)
+
+    def _conformer(self, source: RowPart) -> RowConformer:
+        self._require_keys(source.rows.schema)
+        self.constraints.require_columns([name.lower() for name in source.rows.schema.names])
+        return RowConformer(source.rows.schema, self._routes.names, self._routes.types, source)
+
+    def stage(self, transaction: Seen) -> list[StagedFile]:
+        """Write the rows.
+
+        Raises:
+            UsageProblem: rows lack a partition key, have one whose value is given, or a column that the table lacks.
+        """
+        with closing(self.new_rows(transaction)) as rows:
+            for source in self._sources:
+                conformer = self._conformer(source)
+                for batch in source.rows:
+                    if batch.num_rows:
+                        columns = conformer.columns(batch)
+                        self.constraints.require_values(self._routes.names, columns)
+                        self._routes.write(columns, rows)
+            if self.statement.replaces and self._routes.only_location is not None:
+                rows.ensure([self._routes.only_location])
+            return rows.finish()
+
+    def _require_keys(self, schema: pa.Schema) -> None:
+        columns = [name.lower() for name in schema.names]
+        for name in self._given.intersection(columns):
+            why = f"--partition and a column of the rows give {name}"
+            raise UsageProblem(f"the partition key {name} is given twice", why, "leave one of them out")
+        for name in self._routes.names[len(self.row.names) :]:
+            if name not in columns:
+                why = "it is a partition key, which decides where a row goes"
+                raise UsageProblem(f"the rows have no column {name}", why, "add the column, or give --partition")

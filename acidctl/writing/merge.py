@@ -1,0 +1,243 @@
+"""MERGE into a full-ACID table: source rows replace or delete the rows with the same key, or are inserted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from acidctl.acid.names import Kind, format_directory
+from acidctl.base.errors import BadDataError, UsageProblem
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import Operation
+from acidctl.metastore.tables import HiveTable
+from acidctl.orc.read.wide_timestamps import WideTimestamp
+from acidctl.writing.rows.conform import RowConformer, column_hint, decoded, joined
+from acidctl.writing.rows.deleted_keys import DeletedKeys
+from acidctl.writing.rows.files import StagedFile, write_deletes
+from acidctl.writing.rows.key_filter import KeyFilter, refuse_nested
+from acidctl.writing.rows.key_lookup import comparable, key_numbers
+from acidctl.writing.rows.routes import Routes
+from acidctl.writing.targets import target_rows
+from acidctl.writing.transaction import Seen, Statement
+from acidctl.writing.write import Write
+
+_WRITES, _DELETES = ("i", "insert", "u", "update"), ("d", "delete")
+_OPERATIONS = "operations are insert, update and delete, or their first letters"
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+_ORDERED = (
+    pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal, pa.types.is_date,
+    pa.types.is_timestamp, pa.types.is_null,
+)  # fmt: skip
+
+
+class Merge(Write):
+    """One MERGE.
+
+    A source row whose key is in the table replaces that row, and one whose key is new is inserted. With an operation
+    column they may also delete. All rows of the source are held in memory, and one batch of the table at a time.
+
+    Args:
+        source: rows with columns of the table; a missing column keeps its old value, and is NULL in a new row.
+        key: columns that identify a row; a NULL in one of them matches nothing.
+        operation: the column of the source with `insert`, `update` or `delete`, or their first letters. Inserts and
+            updates mean the same. The column is written only if the table has it.
+        order: the column that orders the source's rows, of numbers, dates or timestamps: only the last row of each key
+            counts. The column is written only if the table has it.
+
+    Raises:
+        UsageProblem: a column is missing, unknown, given twice, or of a type that cannot be a key, order or operation.
+        BadDataError: a value does not fit its column, an operation is unknown, the order has a NULL or NaN, or nothing
+            says which row of a key is the last.
+    """
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        table: HiveTable,
+        source: pa.Table,
+        key: Sequence[str],
+        *,
+        operation: str = "",
+        order: str = "",
+    ) -> None:
+        super().__init__(metastore, table, Statement(Operation.UPDATE, is_dynamic=bool(table.partition_keys)))
+        self._routes = Routes(table, self.row, {})
+        self._key, operation, order = list(dict.fromkeys(map(str.lower, key))), operation.lower(), order.lower()
+        self._given = [name.lower() for name in source.column_names]
+        source = source.rename_columns(self._given)
+        self._refuse_names([*self._key, *filter(None, (operation, order))])
+        extra = {operation, order} - set(self._routes.names) - {""}
+        rows = source.drop_columns(list(extra))
+        columns = RowConformer(rows.schema, self._routes.names, self._routes.types).all_columns(rows.to_batches())
+        self._places = [self._routes.names.index(name) for name in self._key]
+        by_name = {name: joined([decoded(part) for part in source[name].chunks] or [pa.nulls(0)]) for name in extra}
+        by_name |= zip(self._routes.names, columns, strict=True)
+        is_delete = _deletes(by_name[operation], operation) if operation else np.zeros(source.num_rows, np.bool_)
+        if order:
+            _refuse_order(by_name[order], order)
+        chosen = self._last_of_each_key(by_name, order)
+        self._is_delete = is_delete[chosen]
+        is_whole = len(chosen) == source.num_rows
+        self._columns = columns if is_whole else [column.take(pa.array(chosen)) for column in columns]
+
+    def _refuse_names(self, needed: Sequence[str]) -> None:
+        """Refuse rows that lack a column, and keys that cannot be one."""
+        if not self._key:
+            raise UsageProblem("the merge has no key", "", "give the columns that identify a row")
+        if twice := [name for name, count in Counter(self._given).items() if count > 1]:
+            raise UsageProblem(f"the rows have two columns {twice[0]}", "Hive's names have no case", "rename one")
+        for name in needed:
+            if name not in self._given:
+                raise UsageProblem(f"the rows have no column {name}", "", column_hint(name, self._given))
+        if missing := [name for name in self._key if name not in self._routes.names]:
+            raise UsageProblem(f"the table has no column {missing[0]}", "", column_hint(missing[0], self._routes.names))
+        refuse_nested(self._key, [self._routes.types[self._routes.names.index(name)] for name in self._key])
+        if absent := [column.name for column in self.table.partition_keys if column.name not in self._given]:
+            why = "it is a partition key, which decides where a row goes"
+            raise UsageProblem(f"the rows have no column {absent[0]}", why, "add the column")
+
+    def _last_of_each_key(self, rows: Mapping[str, pa.Array], order: str) -> NDArray[np.int64]:
+        """Return the places of the last row of each key by the order column, and of all rows with a NULL in the key.
+
+        Raises:
+            BadDataError: two rows have the same key, and no order column, or the same value in it.
+        """
+        key = [rows[name] for name in self._key]
+        count = len(key[0])
+        if not count:
+            return np.empty(0, np.int64)
+        keys = key_numbers(key)
+        keys = np.where(keys < 0, count + np.arange(count), keys)  # a NULL equals nothing
+        by = [pa.array(keys), *(comparable([rows[order]]) if order else [])]
+        names = [str(at) for at in range(len(by))]
+        sort_keys = [(name, "ascending") for name in names]
+        ordered = np.asarray(pc.sort_indices(pa.table(by, names=names), sort_keys=sort_keys), np.int64)
+        same = np.diff(keys[ordered]) == 0
+        ties = key_numbers([rows[order]]) if order else np.zeros(count, np.int64)
+        tied = np.flatnonzero(same & (np.diff(ties[ordered]) == 0))
+        if len(tied):
+            key_text = ", ".join(f"{name}={rows[name][int(ordered[tied[0]])]}" for name in self._key)
+            raise BadDataError(
+                f"the rows have the key {key_text} several times",
+                f"{order} is the same in them" if order else "nothing says which of them counts",
+                "nothing was changed; name a column that orders them",
+            )
+        return np.sort(ordered[np.append(~same, True)])
+
+    def stage(self, transaction: Seen) -> list[StagedFile]:
+        write_id = transaction.write_id
+        deletes = format_directory(Kind.DELETE_DELTA, write_id, write_id, 0)
+        self.constraints.require_columns(self._given)
+        columns, places = list(self._columns), self._places
+        if not len(columns[0]):
+            return []
+        keys_first = sorted(places, reverse=True)  # partition keys are the last columns, and rule out most
+        by_key = KeyFilter(
+            [self._routes.names[at] for at in keys_first],
+            [self._routes.types[at] for at in keys_first],
+            [columns[at] for at in keys_first],
+        )
+        kept = [name for name in self.row.names if name not in self._given]
+        files: list[StagedFile] = []
+        old: list[tuple[NDArray[np.int64], pa.RecordBatch]] = []
+        seen = np.zeros(len(columns[0]), np.bool_)
+        wanted = [*(path[0] for path in by_key.paths), *kept]
+        for name, here, batches in target_rows(
+            self.metastore, self.table, transaction, wanted, by_key, storage=self.storage
+        ):
+            assert isinstance(here, KeyFilter)
+            gone = DeletedKeys()
+            for keys, rows in batches:
+                gone.add(keys)
+                chosen = here.find(rows.select([path[0] for path in here.paths]).columns)
+                self._refuse_twice(seen, chosen, columns, places)
+                seen[chosen] = True
+                if kept:
+                    old.append((chosen, rows.select(kept)))
+            if gone:
+                files += write_deletes(self.places.stage, name, deletes, gone, row=self.row, write_id=write_id)
+        self.updated = int((seen & ~self._is_delete).sum())
+        for column in kept:
+            place = self._routes.names.index(column)
+            columns[place] = _with_old(columns[place], [(at, rows.column(column)) for at, rows in old])
+        is_written = pa.array(~self._is_delete)
+        with closing(self.new_rows(transaction)) as staged:
+            for part in _parts([column.filter(is_written) for column in columns]):
+                self.constraints.require_values(self._routes.names, part)
+                self._routes.write(part, staged)
+            return files + staged.finish()
+
+    def _refuse_twice(
+        self, seen: NDArray[np.bool_], chosen: NDArray[np.int64], columns: list[pa.Array], places: list[int]
+    ) -> None:
+        """Refuse to replace several rows of the table that have the same key; all of them may be deleted."""
+        values, counts = np.unique(chosen, return_counts=True)
+        twice = values[(seen[values] | (counts > 1)) & ~self._is_delete[values]]
+        if len(twice):
+            key = ", ".join(f"{self._key[i]}={columns[place][int(twice[0])]}" for i, place in enumerate(places))
+            raise BadDataError(
+                f"the table has several rows of the key {key}",
+                "a merge would not know which of them to replace",
+                "nothing was changed; choose a key that is unique",
+            )
+
+
+def _deletes(words: pa.Array, name: str) -> NDArray[np.bool_]:
+    """Return a mask of the rows that delete.
+
+    Raises:
+        UsageProblem: the column is not text.
+        BadDataError: a row has another word than those of operations.
+    """
+    if not any(test(words.type) for test in _TEXTS):
+        raise UsageProblem(f"the column {name} is {words.type}, not text", "operations are words", _OPERATIONS)
+    lower = pc.utf8_lower(words.cast(pa.string()))
+    is_valid = np.asarray(pc.is_in(lower, pa.array([*_WRITES, *_DELETES])))
+    if not is_valid.all():
+        row = int(np.argmin(is_valid))
+        raise BadDataError(
+            f"row {row + 1:,} has {words[row].as_py()!r} in the column {name}, which is not an operation",
+            _OPERATIONS,
+            "nothing was changed; correct the row",
+        )
+    return np.asarray(pc.is_in(lower, pa.array(_DELETES)))
+
+
+def _refuse_order(column: pa.Array, name: str) -> None:
+    """Refuse a column that does not order all rows."""
+    kind = column.type
+    if not (isinstance(kind, WideTimestamp) or any(test(kind) for test in _ORDERED)):
+        raise UsageProblem(
+            f"the column {name} cannot order the rows: it is {kind}",
+            "rows are ordered by numbers, dates or timestamps; as text, 9 would come after 10",
+            "name another column, which the table need not have",
+        )
+    is_unordered = column.is_null(nan_is_null=True)
+    if pc.any(is_unordered).as_py():
+        row = int(pc.index(is_unordered, True).as_py())
+        raise BadDataError(
+            f"row {row + 1:,} has {'NULL' if not column[row].is_valid else 'NaN'} in the column {name}",
+            "it orders the rows, and a NULL or NaN is neither before nor after another value",
+            "nothing was changed; correct the row",
+        )
+
+
+def _with_old(column: pa.Array, old: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
+    """Return a column with the old values at the places of matched rows, and NULL elsewhere."""
+    if not old:
+        return column
+    values = joined([part for _, part in old])
+    places = np.full(len(column), -1, np.int64)
+    places[np.concatenate([at for at, _ in old])] = np.arange(len(values))
+    return values.take(pa.array(places, mask=places < 0))
+
+
+def _parts(columns: list[pa.Array], size: int = 1 << 17) -> Iterator[list[pa.Array]]:
+    for start in range(0, len(columns[0]), size):
+        yield [column.slice(start, size) for column in columns]

@@ -1,0 +1,204 @@
+"""The locations that a statement writes to: their staging directories, new partitions, and publication."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from acidctl.acid.listing import TableType
+from acidctl.acid.names import partition_name, unescape
+from acidctl.base import parallel
+from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.base.printable import printable
+from acidctl.location.change.own_files import OWNER, Owner, write_checked
+from acidctl.location.change.publication import show, shows_by_copies
+from acidctl.metastore import write_interface
+from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.lossless import RawStruct, text_value, texts_value
+from acidctl.metastore.tables import BATCH, HivePartition, HiveTable, partitions_of_values
+from acidctl.storage.port import FileSystem, join, parent_of
+from acidctl.storage.registry import open_location
+from acidctl.writing.insert_only.plain_files import partition_reasons
+from acidctl.writing.transaction import WriteTransaction, raw_table
+
+_STORAGE, _LOCATION = 7, 2
+"""Numbers of the fields of a table and of its storage descriptor."""
+
+
+@dataclass(slots=True)
+class Place:
+    """A location that gets rows.
+
+    Attributes:
+        is_new: the metastore does not have the partition yet.
+        is_made: this statement made the directory.
+    """
+
+    fs: FileSystem
+    path: str
+    staging: str
+    values: Mapping[str, str]
+    is_new: bool
+    has_staging: bool = False
+    is_made: bool = False
+    published: list[str] = field(default_factory=list)
+
+
+def _remove_staging(place: Place) -> None:
+    with suppress(AcidctlError):
+        place.fs.remove_tree(place.staging)
+
+
+def _was_shown(place: Place, directory: str) -> bool:
+    """Return whether a directory of this name in the location is the statement's, and not one that was there before."""
+    return shows_by_copies(place.fs) or not place.fs.exists(join(place.staging, directory))
+
+
+def _copy(place: Place, directory: str) -> None:
+    """Copy the files of a staged directory, one by one: until the commit readers skip what is there."""
+    for entry in place.fs.list_tree(join(place.staging, directory)).entries:
+        if not entry.is_dir:
+            name = join(directory, entry.path)
+            place.fs.copy(join(place.staging, name), join(place.path, name))
+
+
+class Places:
+    """All locations of one statement, by the names of their partitions; the name of an unpartitioned table is empty."""
+
+    def __init__(self, metastore: Metastore, table: HiveTable, storage: Mapping[str, str]) -> None:
+        self._metastore, self._table, self._storage = metastore, table, storage
+        self._keys = [column.name for column in table.partition_keys]
+        self._places: dict[str, Place] = {}
+
+    def stage(self, name: str) -> tuple[FileSystem, str]:
+        """Make the staging directory of a location, and return its store and its path.
+
+        Raises:
+            RefusedError: the store can neither rename nor copy.
+        """
+        self.expect([name])
+        place = self._places[name]
+        if not place.has_staging:
+            if not (place.fs.can_rename or place.fs.can_copy):
+                what = f"will not write to {self._table.full_name}"
+                raise RefusedError(what, "its store can neither rename nor copy", "write it with Hive")
+            place.is_made = place.is_new and not place.fs.exists(place.path)
+            place.fs.make_dirs(place.staging)
+            write_checked(place.fs, f"{place.staging}/{OWNER}", Owner.this().to_bytes())
+            place.has_staging = True
+        return place.fs, place.staging
+
+    def expect(self, names: Sequence[str]) -> None:
+        """Look up locations that are about to be staged, in few calls.
+
+        Raises:
+            RefusedError: a partition's files are stored in another way than the table's.
+        """
+        new = [name for name in dict.fromkeys(names) if name not in self._places]
+        values = {name: self._values(name) for name in new}
+        wanted = [values[name] for name in new if name]
+        partitions = partitions_of_values(self._metastore, self._table, wanted) if wanted else ()
+        existing = {tuple(value for _, value in partition.values): partition for partition in partitions}
+        for name in new:
+            partition = existing.get(tuple(values[name].values())) if name else None
+            if partition:
+                self._refuse_other_storage(partition)
+            fs, path = open_location(partition.location if partition else self._table.location, self._storage)
+            is_new = bool(name) and partition is None
+            path = join(path, name) if is_new else path  # by the store of the table: the directory is not there yet
+            self._places[name] = Place(fs, path, join(path, f"_tmp_{uuid.uuid4()}"), values[name], is_new)
+
+    def _refuse_other_storage(self, partition: HivePartition) -> None:
+        if self._table.table_type is TableType.INSERT_ONLY:
+            for why, hint in partition_reasons(self._table, partition):
+                raise RefusedError(f"will not write to {self._table.full_name}", why, hint)
+
+    def _values(self, name: str) -> dict[str, str]:
+        texts = [part.partition("=")[2] for part in name.split("/")] if name else []
+        return dict(zip(self._keys, map(unescape, texts), strict=True))
+
+    def publish(self, transaction: WriteTransaction, directories: Mapping[str, Sequence[str]]) -> None:
+        """Register the partitions with the metastore, move the files, and commit.
+
+        Args:
+            directories: the staged directories of each location, in the order in which they appear.
+        """
+        names = [name for name in directories if name]
+        new = [name for name in names if self._places[name].is_new]
+        self._add_partitions(transaction, new)
+        for name in new:
+            self._places[name].is_made = False  # the directory belongs to the new partition now, and stays
+        transaction.register_partitions(names)
+        transaction.give_up_statistics([name for name in names if name not in new])
+        deque(parallel.results(self._show, directories.items()), maxlen=0)
+        transaction.check()
+        transaction.commit()
+
+    def _show(self, staged: tuple[str, Sequence[str]]) -> None:
+        place = self._places[staged[0]]
+        for directory in staged[1]:  # readers see neither before the commit
+            is_copied = shows_by_copies(place.fs)
+            if is_copied and place.fs.exists(join(place.path, directory)):
+                raise ConflictError(f"cannot write {join(place.path, directory)}", "it exists already", "")
+            place.published.append(directory)  # first, so that take_back() finds it after an interruption
+            if is_copied:
+                _copy(place, directory)
+            else:
+                show(place.fs, place.path, place.staging, (directory,))
+
+    def take_back(self) -> None:
+        """Remove what was published and staged; the caller aborts the transaction afterwards."""
+        for place in self._places.values():
+            for directory in place.published:
+                with suppress(AcidctlError):
+                    if _was_shown(place, directory):
+                        place.fs.remove_tree(join(place.path, directory))
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove the staging directories."""
+        staged = [place for place in self._places.values() if place.has_staging]
+        deque(parallel.results(_remove_staging, staged), maxlen=0)
+        for place in self._places.values():
+            if place.is_made:
+                for directory in self._above(place.path):
+                    with suppress(AcidctlError):
+                        place.fs.remove_empty(directory)
+
+    def _above(self, path: str) -> Iterator[str]:
+        """Yield the directory of a partition and those between it and the table."""
+        for _ in self._keys:
+            yield path
+            path = parent_of(path)
+
+    def _add_partitions(self, transaction: WriteTransaction, names: Sequence[str]) -> None:
+        table: RawStruct | None = None
+        made = []
+        for name in names:
+            table = table or raw_table(self._metastore, self._table)
+            storage = RawStruct(dict(table.fields[_STORAGE].payload.fields))
+            storage.fields[_LOCATION] = text_value(f"{self._table.location}/{name}")
+            values = [self._places[name].values[key] for key in self._keys]
+            partition = RawStruct({1: texts_value(values), 2: text_value(self._table.database)})
+            partition.fields |= {3: text_value(self._table.name), 6: table.fields[_STORAGE]._replace(payload=storage)}
+            partition.set_texts(write_interface.PARTITION_PARAMETERS, {})
+            partition.set_long(write_interface.PARTITION_WRITE_ID, transaction.write_id)
+            made.append(partition)
+        for batch in batches(made, BATCH):
+            request = write_interface.AddPartitionsRequest(self._table.database, self._table.name, tuple(batch))
+            self._metastore.call(write_interface.ADD_PARTITIONS, request)
+        wanted = [self._places[name].values for name in names]
+        for partition_now in partitions_of_values(self._metastore, self._table, wanted) if wanted else ():
+            self._require_here(partition_now)
+
+    def _require_here(self, partition: HivePartition) -> None:
+        """Refuse a partition that somebody else has made meanwhile, at another place."""
+        name = "/".join(partition_name(*pair) for pair in partition.values)
+        fs, path = open_location(partition.location, self._storage)
+        place = self._places.get(name)
+        if place and (fs.url, path) != (place.fs.url, place.path):
+            what = f"the partition {name} was made meanwhile, at {printable(partition.location)}"
+            raise ConflictError(what, "its rows were staged elsewhere", "nothing was written; run it again")

@@ -1,0 +1,248 @@
+"""Read rows to write as Arrow batches, from files or standard input in Parquet, ORC, Arrow, CSV or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.json as arrow_json
+
+from acidctl.base.errors import BadDataError, UsageProblem
+from acidctl.storage.registry import open_location
+from acidctl.writing.rows.line_blocks import MOST, LineBlocks
+
+FORMS = ("parquet", "orc", "arrow", "csv", "jsonl")
+STDIN = "-"
+
+ColumnTypes = Mapping[str, pa.DataType]
+"""The types of the table's columns by their names in lower case; texts are parsed as these types."""
+
+
+class RowPart(NamedTuple):
+    """Rows of one source.
+
+    Attributes:
+        name: the name of the source for messages; may be empty.
+        is_text: the values of the table's columns are texts, still to be parsed.
+    """
+
+    name: str
+    rows: pa.RecordBatchReader
+    is_text: bool = False
+
+
+RowSource = Callable[[ColumnTypes], Iterator[RowPart]]
+"""Opens the rows of a statement, part by part; each part may have columns of its own."""
+
+_HEAD, _BLOCK = 1 << 16, 1 << 20
+_MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+_TEXTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+_BINARIES = {".parquet": "parquet", ".orc": "orc", ".arrow": "arrow"}
+_CONTROL = bytes({*range(32)} - set(b"\t\n\f\r"))
+_TOO_LONG = f"a row is longer than {MOST >> 20} MiB: write the rows as Parquet"
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+
+
+def arrow_source(rows: Any) -> RowSource:
+    """Return the rows of an Arrow table, a batch, a reader, or anything else with ``__arrow_c_stream__``.
+
+    Raises:
+        UsageProblem: `rows` is of another type.
+    """
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if not hasattr(rows, "__arrow_c_stream__"):
+        why, hint = f"its type is {type(rows).__name__}", "give an Arrow table, or anything with __arrow_c_stream__"
+        raise UsageProblem("these rows cannot be read", why, hint)
+    return lambda _: iter((RowPart("", pa.RecordBatchReader.from_stream(rows)),))
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Rows of files, one after the other.
+
+    Attributes:
+        paths: paths or URLs; ``-`` is standard input.
+        form: one of FORMS; None detects it by the end of the name or the first bytes.
+        storage: options of the stores.
+    """
+
+    paths: Sequence[str]
+    form: str | None = None
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, types: ColumnTypes) -> Iterator[RowPart]:
+        """Open each file when the one before has been read.
+
+        Raises:
+            BadDataError: a file cannot be read in its format.
+            UsageProblem: the format of a file cannot be detected.
+        """
+        for path in self.paths:
+            with _opened(path, self.storage) as file, _explained(path), ExitStack() as close:
+                head = file.peek(_HEAD)[:_HEAD]
+                form = self.form or _form_of(path, head)
+                if form in _TEXT_OPENERS:
+                    lines = close.enter_context(LineBlocks(file, has_quotes=form == "csv"))
+                    if form == "jsonl" and not lines.first.strip():
+                        continue  # no rows
+                    reader = _TEXT_OPENERS[form](lines, types)
+                else:
+                    reader = _OPENERS[form](file, head)
+                if not reader.schema.names:  # some readers decode the names only here
+                    raise pa.ArrowInvalid("it has no columns")
+                rows = pa.RecordBatchReader.from_batches(reader.schema, _batches(path, reader))
+                yield RowPart(_display_name(path), rows, form == "csv")
+
+
+@contextmanager
+def _opened(path: str, storage: Mapping[str, str]) -> Iterator[io.BufferedReader]:
+    with ExitStack() as close:
+        if path == STDIN:
+            raw: Any = sys.stdin.buffer
+        else:
+            fs, inside = open_location(path, storage)
+            raw = close.enter_context(fs.open_input(inside))
+        if codec := _by_ending(path, _COMPRESSED):
+            raw = close.enter_context(pa.CompressedInputStream(raw, codec))
+        yield raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, _BLOCK)
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, UnicodeDecodeError, OSError, csv.Error) as error:
+        why = _TOO_LONG if "straddl" in str(error) else str(error).splitlines()[0]
+        raise BadDataError(
+            f"cannot read the rows of {_display_name(path)}",
+            why,
+            "nothing was written; correct the file, or give its --format",
+        ) from error
+
+
+def _batches(path: str, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with _explained(path):
+        yield from reader
+
+
+def _form_of(path: str, head: bytes) -> str:
+    plain = path.removesuffix(next((name for name in _COMPRESSED if path.endswith(name)), "")).lower()
+    if form := _by_ending(plain, _TEXTS):
+        return form
+    for magic, form in _MAGIC.items():
+        if head.startswith(magic) and head.translate(None, _CONTROL) != head:  # else text that begins so: ORCID,name
+            return form
+    if form := _by_ending(plain, _BINARIES):
+        return form
+    if head.lstrip()[:1] == b"{":
+        return "jsonl"
+    raise UsageProblem(
+        f"cannot detect the format of {_display_name(path)}",
+        "neither its first bytes nor its name show it",
+        f"give --format: {', '.join(FORMS)}",
+    )
+
+
+def _by_ending(name: str, endings: Mapping[str, str]) -> str | None:
+    return next((form for ending, form in endings.items() if name.endswith(ending)), None)
+
+
+def _display_name(path: str) -> str:
+    return "standard input" if path == STDIN else path
+
+
+def _parquet(file: io.BufferedReader, _: bytes) -> pa.RecordBatchReader:
+    from pyarrow import parquet  # noqa: PLC0415 - a tenth of a second that other forms do not need
+
+    opened = parquet.ParquetFile(_seekable(file))
+    return pa.RecordBatchReader.from_batches(opened.schema_arrow, opened.iter_batches())
+
+
+def _orc(file: io.BufferedReader, _: bytes) -> pa.RecordBatchReader:
+    from pyarrow import orc  # noqa: PLC0415 - as above
+
+    opened = orc.ORCFile(_seekable(file))
+    return pa.RecordBatchReader.from_batches(opened.schema, map(opened.read_stripe, range(opened.nstripes)))
+
+
+def _arrow(file: io.BufferedReader, head: bytes) -> pa.RecordBatchReader:
+    if not head.startswith(b"ARROW1"):
+        return pa.ipc.open_stream(file)
+    opened = pa.ipc.open_file(_seekable(file))
+    return pa.RecordBatchReader.from_batches(opened.schema, map(opened.get_batch, range(opened.num_record_batches)))
+
+
+def _csv(lines: LineBlocks, types: ColumnTypes) -> pa.RecordBatchReader:
+    header = next(csv.reader(io.StringIO(lines.first.decode("utf-8-sig", "replace"))), [])
+    convert = arrow_csv.ConvertOptions(
+        column_types={name: pa.string() for name in header if name.lower() in types},
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,  # "" is an empty text, and nothing between two commas is NULL
+    )
+    parse = arrow_csv.ParseOptions(newlines_in_values=True)
+    read = arrow_csv.ReadOptions(block_size=MOST)
+    return arrow_csv.open_csv(lines, read_options=read, parse_options=parse, convert_options=convert)
+
+
+def _jsonl(lines: LineBlocks, types: ColumnTypes) -> pa.RecordBatchReader:
+    first = lines.first
+    end = max(first.rfind(b"\n", 0, _HEAD), first.find(b"\n")) + 1
+    if not end and len(first) >= MOST:
+        raise pa.ArrowInvalid(_TOO_LONG)
+    read = arrow_json.ReadOptions(block_size=MOST)
+    head = arrow_json.read_json(io.BytesIO(first[: end or None]), read_options=read)
+    seen = {name: name.lower() for name in head.schema.names}
+    spelled = {lower: name for name, lower in seen.items()}
+    fields = [(spelled.get(name, name), _parsed_type(kind)) for name, kind in types.items() if not _has_map(kind)]
+    parse = arrow_json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="infer")
+    reader = arrow_json.open_json(lines, read_options=read, parse_options=parse)
+    absent = [name for name in reader.schema.names if name not in seen]
+    kept = [name for name in reader.schema.names if name in seen]
+    schema = pa.schema([reader.schema.field(name) for name in kept])
+    return pa.RecordBatchReader.from_batches(schema, _without(absent, kept, reader))
+
+
+def _without(absent: Sequence[str], kept: Sequence[str], reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Drop columns that the first lines lack: a merge then keeps their old values, and an insert writes NULL."""
+    for batch in reader:
+        for name in absent:
+            if batch.column(name).null_count < batch.num_rows:
+                raise pa.ArrowInvalid(f"{name} is missing in the first lines; write it there, as null")
+        yield batch.select(kept)
+
+
+def _parsed_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type to read a JSON column as: times stay texts, since errors of later parsing name the row."""
+    return pa.string() if pa.types.is_temporal(kind) else kind
+
+
+def _has_map(kind: pa.DataType) -> bool:
+    if pa.types.is_map(kind):
+        return True
+    return any(_has_map(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _seekable(file: io.BufferedReader) -> Any:
+    """Return a file that can seek, since formats with a footer need it: a stream is copied to a temporary file."""
+    if file.seekable():
+        return file
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - its reader holds it
+    shutil.copyfileobj(file, copy, _BLOCK)
+    copy.seek(0)
+    return copy
+
+
+_Open = Callable[[io.BufferedReader, bytes], pa.RecordBatchReader]
+_OPENERS: Mapping[str, _Open] = {"parquet": _parquet, "orc": _orc, "arrow": _arrow}
+_TEXT_OPENERS: Mapping[str, Callable[[LineBlocks, ColumnTypes], pa.RecordBatchReader]] = {"csv": _csv, "jsonl": _jsonl}

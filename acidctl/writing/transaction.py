@@ -1,0 +1,321 @@
+"""The transaction around a statement that writes rows: its write id, its lock, its snapshot and its end.
+
+The order of the calls decides what a crash leaves, and whether an update can be lost: see docs/explanation/writing.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+from acidctl.acid.compaction_kind import Hive
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import ConflictError
+from acidctl.metastore import interface, write_interface
+from acidctl.metastore.client import Metastore, batches
+from acidctl.metastore.errors import LostTransaction, UnknownMethod
+from acidctl.metastore.interface import LockType, Operation
+from acidctl.metastore.lossless import RawStruct
+from acidctl.metastore.tables import BATCH, HiveTable
+from acidctl.metastore.transactions import Transactions
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, UnknownOutcome
+
+ATTEMPTS = 5
+"""Hive's own `hive.txn.retrysnapshot.max.count`."""
+
+_ACCURATE = "COLUMN_STATS_ACCURATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The effect of a statement on its table, which decides its lock.
+
+    Attributes:
+        operation: INSERT, UPDATE or DELETE; a merge counts as UPDATE.
+        replaces: it replaces all rows of a location (INSERT OVERWRITE, TRUNCATE).
+        is_dynamic: the data decide which partitions it writes to.
+    """
+
+    operation: Operation
+    replaces: bool = False
+    is_dynamic: bool = False
+
+    def lock_type(self, hive: Hive) -> LockType:
+        """Return the lock that Hive's own statement takes by default."""
+        if self.replaces:
+            return LockType.EXCLUSIVE
+        if self.operation is Operation.INSERT:
+            return LockType.SHARED_READ
+        return LockType.EXCL_WRITE if hive is Hive.HIVE4 else LockType.SHARED_WRITE
+
+
+class Seen(Protocol):
+    """The view that a statement has of its table: its write id, and the lists by which it reads."""
+
+    write_id: int
+    write_ids: ValidWriteIds
+    txns: ValidTxns
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """The view of a dry run: it opens no transaction, and its write id is the next one."""
+
+    write_id: int
+    write_ids: ValidWriteIds
+    txns: ValidTxns
+
+    @classmethod
+    def of(cls, metastore: Metastore, table: HiveTable) -> Self:
+        """Return the view by the metastore's lists as they are now."""
+        lists = Transactions(metastore)
+        ids = lists.write_ids(table.full_name)
+        return cls(ids.high_watermark + 1, ids, lists.txns)
+
+
+class WriteTransaction:
+    """A transaction that writes to one table; use it in a ``with`` statement, which aborts it unless it was committed.
+
+    Args:
+        wait: seconds to wait for a conflicting lock.
+
+    Attributes:
+        id, write_id: the ids of the transaction.
+        may_be_committed: the commit was requested, and is not known to have failed.
+        write_ids, txns: the lists by which it reads, taken after its lock; its own ids are open in them.
+    """
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        table: HiveTable,
+        statement: Statement,
+        *,
+        wait: float = 600.0,
+    ) -> None:
+        self._metastore, self._table, self._statement = metastore, table, statement
+        self._wait = wait
+        self._heartbeats = Heartbeats(metastore)
+        self._held: LockedTransaction | None = None
+        self.id = self.write_id = 0
+        self.may_be_committed = False
+        self.write_ids = ValidWriteIds()
+        self.txns = ValidTxns()
+
+    def __enter__(self) -> Self:
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+        self._heartbeats.close()
+
+    # --- the beginning ----------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        for _ in range(ATTEMPTS):
+            if self._statement.replaces:
+                self._wait_for_writers()
+            seen = self._seen()[1] if self._changes_rows and self._metastore.features.hive is Hive.HIVE3 else None
+            self._open()
+            self.txns, self.write_ids = self._seen()
+            if self._is_in_order(seen):
+                return
+            self.abort()
+        raise ConflictError(
+            f"{self._table.full_name} changes too often",
+            f"{ATTEMPTS} transactions in a row were overtaken by other writers between their beginning and their lock",
+            "nothing was written; run it again when fewer writers are at work",
+        )
+
+    def _wait_for_writers(self) -> None:
+        """Wait until no write id of the table is open: the base would hide the rows that its transaction commits.
+
+        Raises:
+            ConflictError: a write id is still open after the time to wait.
+        """
+        end, pause = time.monotonic() + self._wait, 0.05
+        while is_open := self._seen()[1].open:
+            if time.monotonic() >= end:
+                raise ConflictError(
+                    f"{self._table.full_name} is being written to",
+                    f"the write id {is_open[0]} is open, and its rows would be lost",
+                    "nothing was written; see `acidctl hive txns`, and run it again when the writer has ended",
+                )
+            time.sleep(min(pause, max(end - time.monotonic(), 0)))
+            pause = min(2 * pause, 5.0)
+
+    @property
+    def _changes_rows(self) -> bool:
+        return self._statement.operation is not Operation.INSERT or self._statement.replaces
+
+    def _open(self) -> None:
+        table, statement = self._table, self._statement
+        component = interface.LockComponent(
+            statement.lock_type(self._metastore.features.hive),
+            database=table.database,
+            table=table.name,
+            operation=Operation.UPDATE if statement.replaces else statement.operation,
+            is_dynamic=statement.is_dynamic,
+        )
+        self._held = LockedTransaction(
+            self._metastore,
+            self._heartbeats,
+            (component,),
+            interface.TxnType.DEFAULT,
+            wait=self._wait,
+            before_lock=self._allocate,
+            checks_conflicts=self._changes_rows,
+        )
+        self.id = self._held.id
+
+    def _allocate(self, txn: int, *, again: bool = False) -> None:
+        """Give the transaction its write id; the metastore copies it into the record of the lock, which comes later."""
+        request = write_interface.AllocateWriteIdsRequest(
+            self._table.database, self._table.name, (txn,), True if again else None
+        )
+        (given,) = self._metastore.call(write_interface.ALLOCATE_WRITE_IDS, request).write_ids
+        self.write_id = given.write_id
+
+    def _seen(self) -> tuple[ValidTxns, ValidWriteIds]:
+        lists = Transactions(self._metastore)
+        return lists.txns, lists.write_ids(self._table.full_name)
+
+    def _is_in_order(self, seen_before: ValidWriteIds | None) -> bool:
+        """Return whether this transaction's write id is above all that it must not miss or hide.
+
+        A delete misses rows of a higher write id (Hive 4), and a base hides all rows of lower ones, also those of
+        transactions that are still open. So a transaction that was overtaken takes a higher write id (Hive 4), or
+        begins again.
+        """
+        if self._changes_rows and (self._is_in_conflict() or (seen_before and self._has_news(seen_before))):
+            return False
+        if newest_valid(self.write_ids) > self.write_id:
+            if self._metastore.features.hive is not Hive.HIVE4:
+                return False
+            self._allocate(self.id, again=True)
+            self.txns, self.write_ids = self._seen()
+        hides = self._statement.replaces and any(id_ < self.write_id for id_ in self.write_ids.open)
+        return not hides and newest_valid(self.write_ids) < self.write_id
+
+    def _is_in_conflict(self) -> bool:
+        """Return whether a writer that committed since the opening makes the commit fail (Hive 4)."""
+        with suppress(UnknownMethod):
+            return bool(self._metastore.call(write_interface.LATEST_TXN_IN_CONFLICT, self.id) > 0)
+        return False
+
+    def _has_news(self, before: ValidWriteIds) -> bool:
+        """Return whether a writer has committed since; one that has only begun changes nothing yet."""
+        unseen = {*self.write_ids.open, *self.write_ids.aborted}
+        return newest_valid(self.write_ids) > newest_valid(before) or not unseen.issuperset(before.open)
+
+    # --- before the files move ----------------------------------------------------------------------------------------
+
+    def register_partitions(self, names: Sequence[str]) -> None:
+        """Register the written partitions: otherwise Hive 3 shows rows of an aborted transaction (HIVE-21052)."""
+        if self._statement.is_dynamic and names:
+            operation = Operation.UPDATE if self._changes_rows else Operation.INSERT
+            self._metastore.call(
+                write_interface.ADD_DYNAMIC_PARTITIONS,
+                write_interface.DynamicPartitions(
+                    self.id, self.write_id, self._table.database, self._table.name, tuple(names), operation
+                ),
+            )
+
+    def give_up_statistics(self, partitions: Sequence[str]) -> None:
+        """Mark the statistics as not accurate: Hive 4 answers `count(*)`, `min` and `max` from them alone.
+
+        Args:
+            partitions: names of the existing partitions that get files.
+        """
+        if self._metastore.features.hive is not Hive.HIVE4:
+            return  # Hive 3 never answers from the statistics of a transactional table
+        database, name = self._table.database, self._table.name
+        context = write_interface.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+        valid = replace(self.write_ids, open=tuple(id_ for id_ in self.write_ids.open if id_ != self.write_id))
+        if not self._table.partition_keys:
+            table = self._without_statistics(raw_table(self._metastore, self._table), *_OF_TABLE)
+            self._metastore.call(
+                write_interface.ALTER_TABLE,
+                write_interface.AlterTableRequest(database, name, table, context, self.write_id, str(valid)),
+            )
+        for batch in batches(partitions, BATCH):
+            raw = self._metastore.call(write_interface.GET_RAW_PARTITIONS, database, name, tuple(batch))
+            altered = tuple(self._without_statistics(partition, *_OF_PARTITION) for partition in raw)
+            self._metastore.call(
+                write_interface.ALTER_PARTITIONS,
+                write_interface.AlterPartitionsRequest(database, name, altered, context, self.write_id, str(valid)),
+            )
+
+    def _without_statistics(self, struct: RawStruct, parameters: int, write_id: int) -> RawStruct:
+        texts = struct.texts(parameters)
+        texts.pop(_ACCURATE, None)
+        struct.set_texts(parameters, texts)
+        struct.set_long(write_id, self.write_id)
+        return struct
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Send a heartbeat, and raise if the transaction is lost.
+
+        Raises:
+            LostTransaction: it timed out, or somebody aborted it.
+        """
+        assert self._held
+        self._held.beat()
+
+    def commit(self) -> None:
+        """Commit the transaction, which makes its rows visible.
+
+        Raises:
+            LostTransaction: it was already aborted, or another writer changed the same rows and committed first.
+            UnknownOutcome: whether it was committed is not known; its files must stay.
+        """
+        assert self._held
+        held, self._held = self._held, None
+        self.may_be_committed = True
+        try:
+            held.commit()
+        except LostTransaction:
+            self.may_be_committed = False
+            raise
+        except UnknownOutcome:
+            raise
+        except BaseException:  # the server refused or the user interrupted: the transaction may still be open
+            self.may_be_committed = not held.abort()
+            raise
+
+    def abort(self) -> None:
+        """Abort the transaction if it is open; remove its files first."""
+        if self._held:
+            held, self._held = self._held, None
+            held.abort()
+
+
+_OF_TABLE = write_interface.TABLE_PARAMETERS, write_interface.TABLE_WRITE_ID
+_OF_PARTITION = write_interface.PARTITION_PARAMETERS, write_interface.PARTITION_WRITE_ID
+
+
+def newest_valid(ids: ValidWriteIds) -> int:
+    """Return the highest committed write id of a list; 0 without any."""
+    exceptions = set(ids.exceptions)
+    newest = ids.high_watermark
+    while newest > 0 and newest in exceptions:
+        newest -= 1
+    return newest
+
+
+def raw_table(metastore: Metastore, table: HiveTable) -> RawStruct:
+    """Return a table with every field that the metastore sent, so that altering it loses none."""
+    request = interface.GetTableRequest(table.database, table.name, **metastore.settings.translation)
+    raw = metastore.call(write_interface.GET_RAW_TABLE, request).table
+    assert isinstance(raw, RawStruct)
+    return raw

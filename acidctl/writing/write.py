@@ -1,0 +1,178 @@
+"""The steps that all statements share: they stage files, publish and commit them, or take them back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from acidctl.acid.listing import TableType
+from acidctl.acid.names import NO_STATEMENT, Kind, format_directory
+from acidctl.base.errors import ConflictError
+from acidctl.location.warehouse import require_same
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import Operation
+from acidctl.metastore.tables import HiveTable, get_table
+from acidctl.orc.hive_types import row_type_of
+from acidctl.writing.constraints import Constraints
+from acidctl.writing.insert_only.plain_files import PlainFiles
+from acidctl.writing.places import Places
+from acidctl.writing.refusals import require_writable
+from acidctl.writing.rows.files import AcidFiles, StagedFile, StagedRows
+from acidctl.writing.transaction import Rehearsal, Seen, Statement, WriteTransaction
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The amounts that a statement is about to commit, or has committed.
+
+    Attributes:
+        txn: the transaction; 0 for a rehearsal.
+        inserted, updated, deleted: numbers of rows.
+        partitions: names of the partitions that get files; empty for an unpartitioned table.
+        replaces: all earlier rows of the same locations are gone.
+        lock: the type of the lock on the table.
+    """
+
+    txn: int
+    write_id: int
+    lock: str
+    inserted: int
+    updated: int
+    deleted: int
+    files: int
+    bytes: int
+    partitions: tuple[str, ...] = ()
+    replaces: bool = False
+
+
+class Write(ABC):
+    """One statement that writes rows to one table.
+
+    Attributes:
+        constraints: the table's; empty until the statement runs.
+        storage: options of the stores, as :meth:`run` got them.
+        updated: the number of rows that got a new version, once all files are staged.
+        places: the locations that it writes to.
+    """
+
+    def __init__(self, metastore: Metastore, table: HiveTable, statement: Statement) -> None:
+        self.metastore, self.table, self.statement = metastore, table, statement
+        self.row = row_type_of(tuple((column.name, column.type) for column in table.columns))
+        self.updated = 0
+        self.constraints = Constraints()
+        self.storage: Mapping[str, str] = {}
+        self.places = Places(metastore, table, self.storage)
+
+    def new_rows(self, transaction: Seen) -> StagedRows:
+        """Return the writer of the rows that the statement adds: to a delta, or to a base if it replaces rows."""
+        write_id = transaction.write_id
+        kind, statement = (Kind.BASE, NO_STATEMENT) if self.statement.replaces else (Kind.DELTA, 0)
+        name = format_directory(kind, write_id, write_id, statement)
+        is_plain = self.table.table_type is TableType.INSERT_ONLY
+        plain = PlainFiles(self.table, self.row, self.metastore.features.hive)
+        files = plain if is_plain else AcidFiles(self.row, write_id)
+        return StagedRows(self.places.stage, name, files, expect=self.places.expect)
+
+    @abstractmethod
+    def stage(self, transaction: Seen) -> Sequence[StagedFile]:
+        """Write all files of the statement to staging directories, complete and closed."""
+
+    def run(
+        self,
+        *,
+        wait: float = 600.0,
+        storage: Mapping[str, str] | None = None,
+    ) -> Written:
+        """Carry out the statement, once.
+
+        Args:
+            wait: seconds to wait for a conflicting lock.
+            storage: options of the stores.
+
+        Raises:
+            RefusedError: the table cannot be written to.
+            ConflictError: another writer holds a lock, or committed first in every attempt; or the table was changed.
+            LostTransaction: another writer changed the same rows and committed first; nothing was changed.
+            UnknownOutcome: whether it was committed is not known.
+        """
+        self._prepare(storage)
+        with WriteTransaction(self.metastore, self.table, self.statement, wait=wait) as transaction:
+            try:
+                _require_unchanged(self.table, get_table(self.metastore, self.table.database, self.table.name))
+                files = self.stage(transaction)
+                written = self._written(transaction, files, transaction.id)
+                if files:
+                    self.places.publish(transaction, _directories(files))
+                else:
+                    transaction.commit()  # if aborted, it would stay in Hive's lists until cleaned
+            except BaseException:
+                if not transaction.may_be_committed:
+                    self.places.take_back()
+                raise
+            self.places.clear()
+        return written
+
+    def rehearse(self, storage: Mapping[str, str] | None = None) -> Written:
+        """Return what the statement would write now: it stages the files and removes them, without a lock.
+
+        Raises:
+            RefusedError: the table cannot be written to.
+        """
+        self._prepare(storage)
+        try:
+            rehearsal = Rehearsal.of(self.metastore, self.table)
+            return self._written(rehearsal, self.stage(rehearsal), 0)
+        finally:
+            self.places.take_back()
+
+    def _prepare(self, storage: Mapping[str, str] | None) -> None:
+        require_writable(self.metastore, self.table, self.statement.operation, replaces=self.statement.replaces)
+        if self.statement.operation is not Operation.DELETE:
+            self.constraints = Constraints.of(self.metastore, self.table)
+            self.constraints.refuse_checks(self.table)
+        self.storage = {} if storage is None else storage  # options of prefixes make no mapping of their own
+        self.places = Places(self.metastore, self.table, self.storage)
+        self.check()
+
+    def check(self) -> None:  # noqa: B027 - most statements have nothing to check
+        """Refuse what can be refused before a transaction is opened: an aborted one stays in the lists of Hive."""
+
+    def _written(self, transaction: Seen, files: Sequence[StagedFile], txn: int) -> Written:
+        return Written(
+            txn,
+            transaction.write_id,
+            self.statement.lock_type(self.metastore.features.hive).name,
+            sum(file.rows for file in files if not file.is_delete) - self.updated,
+            self.updated,
+            sum(file.rows for file in files if file.is_delete) - self.updated,
+            len(files),
+            sum(file.bytes for file in files),
+            tuple(dict.fromkeys(file.location for file in files if file.location)),
+            self.statement.replaces,
+        )
+
+
+def _require_unchanged(table: HiveTable, now: HiveTable) -> None:
+    """Refuse to go on with a table that is another one now, or has other columns or another storage.
+
+    Raises:
+        ConflictError: it was changed since `table` was read.
+    """
+    require_same(table, now)
+    if _form(table) != _form(now):
+        what = f"{table.full_name} is not the table that it was"
+        raise ConflictError(what, "its columns or its storage were changed meanwhile", "run it again")
+
+
+def _form(table: HiveTable) -> tuple[object, ...]:
+    buckets = table.buckets, table.bucket_columns, table.sort_columns, table.parameters.get("bucketing_version")
+    return table.columns, table.partition_keys, table.table_type, table.stored_as, buckets
+
+
+def _directories(files: Sequence[StagedFile]) -> dict[str, tuple[str, ...]]:
+    """Return the staged directories of each location, in the order in which they appear."""
+    by_location: dict[str, dict[str, None]] = {}
+    for file in files:
+        by_location.setdefault(file.location, {})[file.directory] = None
+    return {location: tuple(directories) for location, directories in by_location.items()}
