@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError, GoneError, RefusedError
+from acidctl.base.errors import AcidctlError, GoneError, RefusedError, unexpected
 from acidctl.base.parallel import each
 from acidctl.cleaning.apply import How, RefusedCleaning, carry_out, plan_location
 from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
@@ -44,8 +45,21 @@ def clean(
         BadDataError: the file of plans cannot be used.
     """
     stop = Deadline.after(options.work.deadline)
-    if options.work.deadline is not None:  # an interrupt does not end calls of the metastore
-        selection.resolver.end_by(Deadline(stop.at))
+    # A copy, since an interrupt does not end calls of the metastore; in a nightly run, its deadline holds already.
+    with nullcontext() if options.work.deadline is None else selection.resolver.limited(Deadline(stop.at)):
+        yield from _cleaned(selection, options, stop, events, policies=policies, run_id=run_id)
+
+
+def _cleaned(
+    selection: Selection,
+    options: CleanOptions,
+    stop: Deadline,
+    events: Events,
+    *,
+    policies: Policies | None,
+    run_id: str,
+) -> Iterator[Outcome]:
+    """Yield the plan of every location, then, after a yes, what was removed from each."""
     plans: list[CleaningPlan] = []
     in_metastore: dict[str, TableLocation] = {}
     if options.apply is not None:
@@ -101,7 +115,7 @@ def _new_plans(
                 continue
             retention = policies.of(found.location.table)[0].older_than if policies else None
             policy = usual if retention is None else Policy(retention, options.leftovers)
-            answer = plan_location(found, policy, is_table=is_table)
+            answer = _planned(found, policy, is_table=is_table)
             is_idle = isinstance(answer, PlannedCleaning) and not (answer.plan.removals or answer.plan.waiting)
             if not (is_table and is_idle):
                 answers.append((found, answer))
@@ -110,6 +124,13 @@ def _new_plans(
         tables = [found.hive if due else None for (found, _), due in zip(answers, has_work, strict=True)]
         for (_, answer), error in zip(answers, selection.resolver.changed(tables), strict=True):
             yield RefusedCleaning(location=answer.location, error=error) if error else answer
+
+
+def _planned(found: TableLocation, policy: Policy, *, is_table: bool) -> PlannedCleaning | RefusedCleaning:
+    try:
+        return plan_location(found, policy, is_table=is_table)
+    except Exception as error:  # noqa: BLE001 - the other locations go on
+        return RefusedCleaning(location=found.shown, error=unexpected(error, "while it was planned"))
 
 
 def _plans_of_file(selection: Selection, options: CleanOptions, stop: Deadline, events: Events) -> Iterator[Outcome]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
+from acidctl.base.errors import AcidctlError, BadDataError, RefusedError, unexpected
 from acidctl.compaction.request import (
     CompactionRequest,
     Mode,
@@ -110,12 +110,14 @@ def compact(
     if options.force and (assumption := selection.resolver.spec.assumption):
         selection = replace(selection, resolver=selection.resolver.assuming(replace(assumption, force=True)))
     until = Deadline.after(options.deadline)
-    selection.resolver.end_by(until)
     # Only after all locations are found is it known whether one list, or one type, was given for several tables.
     is_held = (
         asks or bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
     )
-    with closing(_Compactions(request, options, events, until, engine, policies)) as run:
+    with (
+        selection.resolver.limited(until),
+        closing(_Compactions(request, options, events, until, engine, policies)) as run,
+    ):
         due: list[DueLocation] = []
         for found in selection.changeable(events):
             if until.is_over and not options.dry_run:
@@ -218,6 +220,12 @@ class _Compactions:
 
     def plan(self, found: TableLocation) -> PlanResult:
         """Plan one location by its policy, and report what was seen there."""
+        try:
+            return self._planned(found)
+        except Exception as error:  # noqa: BLE001 - the other locations go on
+            return PlanRefused(location=found.shown, error=unexpected(error, "while it was planned"))
+
+    def _planned(self, found: TableLocation) -> PlanResult:
         request, policy = self.request, self.policy(found)
         if policy.max_ratio is not None:
             request = replace(request, thresholds=replace(request.thresholds, delta_ratio=policy.max_ratio))
@@ -226,6 +234,7 @@ class _Compactions:
             request = replace(request, min_deltas=least, thresholds=thresholds)
         answer: PlanResult = plan_location(found, request)
         if isinstance(answer, Planned) and policy.kind not in (None, answer.plan.kind):
+            found = found.reload() if answer.finished else found
             due, answer = answer, plan_location(found, replace(request, mode=Mode(policy.kind)))
             if isinstance(answer, Planned):
                 answer = replace(answer, figures=due.figures, reasons=due.reasons)

@@ -129,7 +129,7 @@ def open_engine(
 
 
 class RunEngine:
-    """The engine of a run, opened when it is needed first, and anew for locations with another queue or store.
+    """The engine of a run, opened at first use, and opened again for locations with another queue or store.
 
     Args:
         given: the engine that a caller of Python gives, instead of that of the options.

@@ -105,6 +105,7 @@ class Events:
     def skipped(self, found: TableLocation, evidence: Evidence) -> None:  # noqa: ARG002 - others show it
         """Take a location that is left alone because it is not known to be transactional."""
         self.unknown.append(found.shown)
+        self.coverage.strangers += found.holds_something
 
     def looked_through(self, on_record: Callable[[str], int | None] = lambda _: None) -> Looked:
         """End the walk of all named places, and report a failure if too little was found.
@@ -118,7 +119,7 @@ class Events:
         looked = self.coverage.looked
         before = on_record(looked.where)
         status = max((error.exit_status for _, error in self.errors), default=0)
-        if problem := self.coverage.problem(None if status else before, len(self.unknown)):
+        if problem := self.coverage.problem(None if status else before):
             self.failed("", problem)
         return replace(looked, locations=looked.on_record(before, status, is_accepted=False))
 

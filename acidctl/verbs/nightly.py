@@ -13,7 +13,7 @@ from typing import Any
 
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.deadline import DailyWindow, Deadline
-from acidctl.base.errors import AcidctlError, RefusedError
+from acidctl.base.errors import RefusedError, unexpected
 from acidctl.compaction.run import Engine
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.table_location import TableLocation
@@ -151,7 +151,6 @@ def nightly(
     options.writing.writing()  # refuses wrong properties before the first part
     wanted = (policies or Policies()).by_default(options.policy)
     until, closed = _end_of_work(options.window, options.deadline)
-    selection.resolver.end_by(until)
     run_id = new_run_id()
     on_begin(run_id)
     if closed and not options.dry_run:
@@ -159,7 +158,8 @@ def nightly(
             yield _step(Part.COMPACT, postponed(str(place), closed), run_id)
         return
     state = NightlyState(Path(options.state), events.warn) if options.state else None
-    with state.alone(options.locks.lock_wait) if state and not options.dry_run else nullcontext():
+    alone = state.alone(options.locks.lock_wait) if state and not options.dry_run else nullcontext()
+    with selection.resolver.limited(until), alone:
         known: list[TableLocation] = []
         for found in selection.changeable(events, state.looked if state else lambda _: None):
             if pattern := wanted.excluding(found.location.table):
@@ -221,8 +221,8 @@ class _Parts:
                 for of in outcomes:
                     if dry_run or of.result is not Result.PLANNED:
                         yield _step(part, of, self.run_id, patterns.get(of.location, ()))
-            except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without
-                self.events.failed("", error)
+            except Exception as error:  # noqa: BLE001 - of the engine or the metastore: other parts may do without
+                self.events.failed("", unexpected(error))
 
     def _compact(self, *, dry_run: bool) -> Iterator[Outcome]:
         left = time_to_compact(max(0.0, self.until.at - time.monotonic()))

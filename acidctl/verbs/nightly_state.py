@@ -1,4 +1,4 @@
-"""Keep what a nightly run leaves to the next: a folder that one run at a time holds, and how many locations there were.
+"""Keep the state of a nightly run for the next: a folder that one run at a time holds, and its number of locations.
 
 Apart from the run itself, since `acidctl status` reads it without what compactions need.
 """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from acidctl.base.arguments import as_columns, as_count, as_flag, as_pairs, as_size, as_text, as_texts, unusable
 from acidctl.base.deadline import DailyWindow, as_seconds
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import did_you_mean
@@ -28,7 +30,7 @@ class Kind(StrEnum):
     TEXT = "text"
     DURATION = "duration"
     SECONDS = "seconds"
-    """A duration, of which a number without a unit has seconds."""
+    """A duration; a number without a unit means seconds."""
     SIZE = "size"
     COUNT = "count"
     NUMBER = "number"
@@ -36,7 +38,7 @@ class Kind(StrEnum):
     PAIRS = "pairs"
     """Several settings with their values: the option is repeated."""
     COLUMNS = "columns"
-    """Several columns with a value, of which none is a secret whatever it is called: the option is repeated."""
+    """Columns, each with a value that is shown even if its column is called "password"; the option is repeated."""
     LIST = "list"
     """Several texts: the option is repeated."""
     NAMES = "names"
@@ -119,29 +121,58 @@ def made(kind: type[Any], values: dict[str, Any]) -> Any:
 
 
 class Options:
-    """The base of the options of verbs: a duration may be seconds, ``"24h"`` or a timedelta; a window may be text.
+    """The base of the options of verbs, which takes the values of Python.
+
+    A duration may be seconds, ``"24h"`` or a timedelta, a size bytes or ``"512m"``, a window text; a flag is a bool.
 
     Raises:
-        UsageProblem: a value is not a duration, or not one of the choices.
+        UsageProblem: a value is not of its kind, out of its bounds, or not one of the choices.
     """
 
     def __post_init__(self) -> None:
         for item in fields(self):  # type: ignore[arg-type]
             face, value = item.metadata.get(_OPTION), getattr(self, item.name)
-            if face is None or value is None:
-                continue
-            if face.kind in (Kind.LIST, Kind.NAMES):
-                value = (value,) if isinstance(value, str) else tuple(value)
-                object.__setattr__(self, item.name, value)
-            if face.kind in (Kind.DURATION, Kind.SECONDS):
-                object.__setattr__(self, item.name, as_seconds(value, item.name))
-            if face.kind is Kind.WINDOW and isinstance(value, str):
-                object.__setattr__(self, item.name, DailyWindow.parse(value))
-            for text in value if isinstance(value, tuple) else (value,):
-                if face.choices and text not in face.choices:
-                    near = did_you_mean(str(text), face.choices)
-                    why = f"it is one of {', '.join(face.choices)}"
-                    raise UsageProblem(f"{item.name} cannot be {text!r}", why, near)
+            if face is None:
+                _require_group(value, item)
+            elif value is not None or item.default is not None:
+                taken = _as_kind(value, item.name, face)
+                _require_choice(taken, item.name, face)
+                object.__setattr__(self, item.name, taken)
+
+
+def _require_group(value: object, item: Field[Any]) -> None:
+    wanted: Any = item.default_factory
+    if isinstance(wanted, type) and is_dataclass(wanted) and not isinstance(value, wanted):
+        raise unusable(value, item.name, f"give {wanted.__name__}(...) of {wanted.__module__}")
+
+
+def _as_kind(value: Any, name: str, face: Option) -> Any:
+    """Return a value as the field has it; UsageProblem if it is not of the kind of the option."""
+    match face.kind:
+        case Kind.FLAG:
+            return as_flag(value, name)
+        case Kind.DURATION | Kind.SECONDS:
+            return as_seconds(value, name)
+        case Kind.SIZE:
+            return as_size(value, name)
+        case Kind.COUNT | Kind.NUMBER:
+            return as_count(value, name, max(face.least, face.kind is Kind.COUNT), face.most)
+        case Kind.LIST | Kind.NAMES:
+            return as_texts(value, name)
+        case Kind.PAIRS:
+            return as_pairs(value, name)
+        case Kind.COLUMNS:
+            return as_columns(value, name)
+        case Kind.WINDOW:
+            return value if isinstance(value, DailyWindow) else DailyWindow.parse(as_text(value, name))
+    return as_text(os.fspath(value) if isinstance(value, os.PathLike) else value, name)
+
+
+def _require_choice(value: Any, name: str, face: Option) -> None:
+    for text in value if isinstance(value, tuple) else (value,):
+        if face.choices and text not in face.choices:
+            near = did_you_mean(str(text), face.choices)
+            raise UsageProblem(f"{name} cannot be {text!r}", f"it is one of {', '.join(face.choices)}", near)
 
 
 @dataclass(frozen=True, kw_only=True)

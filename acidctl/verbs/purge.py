@@ -38,14 +38,14 @@ def purge(
     if options.run_id == "":
         raise UsageProblem("--run names no run", "its value is empty", "see `acidctl restore --list` for ids")
     stop = Deadline.after(options.work.deadline)
-    latest = None if options.older_than is None else time.time() - options.older_than
     every: list[Due] = []
     is_whole = True
     for found, runs in each(selection.trashes(events, changes=True), kept_runs, options.work.jobs, stop):
         for error in _errors(found, runs, options.run_id or ""):
             is_whole = False
             yield Outcome(location=found.shown, result=Result.FAILED, error=error)
-        due, stay = _due(runs, options.run_id or "", _before(found, policies, latest), keep=run_id)
+        age = _age(found, options, policies)
+        due, stay = _due(runs, options.run_id or "", None if age is None else time.time() - age, keep=run_id)
         for run in stay:
             is_whole = False  # one of them may be the run that was asked for
             events.note(f"{found.shown}: {run.id} stays: `acidctl repair` finishes it, `acidctl restore` undoes it")
@@ -65,17 +65,23 @@ def purge(
     what = f"{count} would be deleted for good"
     if not run_id:
         events.confirm(Question(what, f"Delete {count} for good?", "nothing was deleted", places, is_for_good))
-    yield from _deleted(every, options, stop, events, run_id)
+    yield from _deleted(every, options, stop, events, policies=policies, run_id=run_id)
 
 
 def _deleted(
-    every: Sequence[Due], options: PurgeOptions, stop: Deadline, events: Events, run_id: str
+    every: Sequence[Due],
+    options: PurgeOptions,
+    stop: Deadline,
+    events: Events,
+    *,
+    policies: Policies | None,
+    run_id: str,
 ) -> Iterator[Outcome]:
     """Delete the runs, and yield each that is gone."""
-    locking = options.locks.locking(events.warn, options.older_than or 0.0)
     with events.progress("deleting", sum(len(due) for _, due in every)) as bar:
 
         def delete_runs(one: Due) -> list[Outcome]:
+            locking = options.locks.locking(events.warn, _age(one[0], options, policies) or 0.0)
             return purge_runs(one[0].fs, one[1], locking, lambda: stop.is_over, bar.advance, night=run_id)
 
         for (found, due), gone in each(every, delete_runs, options.work.jobs, stop):
@@ -88,10 +94,10 @@ def _deleted(
                 events.note(f"{found.shown}: left for later: {human_count(left, 'run')}")
 
 
-def _before(found: TableLocation, policies: Policies | None, latest: float | None) -> float | None:
-    """Return the time before which runs of a location are due: by its policy, else `latest`."""
-    kept = policies.of(found.location.table)[0].purge_older_than if policies else None
-    return latest if kept is None else time.time() - kept
+def _age(found: TableLocation, options: PurgeOptions, policies: Policies | None) -> float | None:
+    """Return the seconds for which the runs of a location are kept: by its policy, else by the options."""
+    kept_for = policies.of(found.location.table)[0].purge_older_than if policies else None
+    return options.older_than if kept_for is None else kept_for
 
 
 def _errors(found: TableLocation, runs: list[KeptRun] | AcidctlError | None, beginning: str) -> list[AcidctlError]:

@@ -92,7 +92,7 @@ def _brought_back(due: Due, options: RestoreOptions, stop: Deadline, events: Eve
 def _runs(
     selection: Selection, options: RestoreOptions, stop: Deadline, events: Events
 ) -> Iterator[tuple[TableLocation, list[KeptRun] | None]]:
-    """Yield every location with its runs; None if the time was up."""
+    """Yield every location with its runs; None if the deadline came first."""
     places = once(selection.trashes(events, changes=not options.list, with_given=True))
     for found, runs in each(places, kept_runs, options.work.jobs, stop):
         if isinstance(runs, AcidctlError):

@@ -106,5 +106,5 @@ class Selection:
 
 
 def observer_of(events: Events) -> Observer:
-    """Return what a walk reports to: directories that cannot be listed, counts, and skipped directories."""
+    """Return the observer of a walk, which reports directories that cannot be listed or are skipped, and counts."""
     return Observer(lambda error: events.failed("", error), events.coverage)

@@ -545,7 +545,7 @@ def test_what_is_dropped_meanwhile_ends_its_entry(
     assert not open_transactions(hive)
     assert not locks(hive, name)
     states = {one["State"] for one in entries(hive, name)}
-    assert states <= {"failed", "refused", "succeeded"}, states
+    assert states <= {"refused", "succeeded"}, "what is dropped has not failed"
     assert not list((hive.warehouse / name / partition).glob("base_*"))
     metastore.close()
 

@@ -43,6 +43,9 @@ def test_hive_3_moves_times_by_its_zone(version: int, tmp_path: Path, monkeypatc
     try:
         as_text = dict(asked(hive, "timestamp", ["2020-01-02 03:04:05.5"], ["string", "bigint"]))
         as_time = dict(asked(hive, "date", ["2020-01-02"], ["string", "timestamp"]))
+        of_numbers = [
+            dict(asked(hive, own, ["1594000000"], ["timestamp"]))["timestamp"] for own in ("bigint", "double")
+        ]
     finally:
         hive.stop()
     texts = (
@@ -52,3 +55,5 @@ def test_hive_3_moves_times_by_its_zone(version: int, tmp_path: Path, monkeypatc
     )
     assert [as_text["string"], as_time["timestamp"]] == [[text] for text in texts]
     assert (as_text["bigint"], as_time["string"]) == (["1577934245"], ["2020-01-02"])
+    millis = "1970-01-19 10:46:40" if version == 3 else "2020-07-06 01:46:40"
+    assert of_numbers == [[millis], ["2020-07-06 01:46:40"]]

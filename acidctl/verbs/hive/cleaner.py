@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem, unexpected
 from acidctl.cleaning.apply import How, carry_out
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
@@ -35,7 +35,7 @@ from acidctl.metastore.queue import READY, Compaction, find_compactions, mark_cl
 from acidctl.metastore.tables import is_excluded
 from acidctl.outcome import Outcome, Result
 from acidctl.verbs.hive.options import CleanerOptions
-from acidctl.verbs.hive.service import Service, Tables, require_queue, unexpected
+from acidctl.verbs.hive.service import Service, Tables, require_queue
 
 _AT_ONCE = 100
 """Entries whose tables and write ids are fetched together."""
@@ -88,7 +88,11 @@ class Cleaner(Service):
         self._repeat(self.once, self._options.every)
 
     def once(self) -> None:
-        """Run one round."""
+        """Run one round; several cleaners may run at once, so it takes no lock of a leader.
+
+        Raises:
+            UsageProblem: the server has no queue for external cleaners (before Hive 4).
+        """
         require_queue(self._metastore)
         start = time.monotonic()
         entries = [

@@ -11,7 +11,7 @@ from acidctl.hive.blocking import QueueView, find_held_back, find_stuck_entries
 from acidctl.hive.table_names import as_hive_names, wishes_for
 from acidctl.hive.waiting import OnError
 from acidctl.location.arguments import HiveName
-from acidctl.location.snapshot_resolver import open_warehouse
+from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import queue
 from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transactions
@@ -20,11 +20,13 @@ from acidctl.metastore.housekeeping import Dead, abort_txn, end_dead, find_dead,
 from acidctl.metastore.interface import CompactionResponse
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.tables import HiveTable
+from acidctl.verbs.selection import Selection
 
 if TYPE_CHECKING:
     from acidctl.verbs.hive.cleaner import CleanedEntry
     from acidctl.verbs.hive.initiator import Initiated
     from acidctl.verbs.hive.worker import Worked
+    from acidctl.verbs.writing.writable_table import WritableTable
 
 
 class Hive:
@@ -63,6 +65,13 @@ class Hive:
     def close(self) -> None:
         """Close the connection."""
         self.metastore.close()
+
+    def table(self, name: str) -> WritableTable:
+        """Return a table, ``db.table``, whose rows can be changed; errors come with the first change."""
+        from acidctl.verbs.writing.writable_table import WritableTable
+
+        places = tuple(as_hive_names([name]))
+        return WritableTable(Selection(places, self._storage, SnapshotResolver(warehouse=self._warehouse)))
 
     def tables(self, *names: str, exclude: Sequence[str] = ()) -> list[HiveTable]:
         """Return the transactional tables, all or those that match names such as ``db.table`` or ``db.*``.
@@ -158,7 +167,7 @@ class Hive:
                 for those of a service that goes on.
 
         Raises:
-            ConflictError: another initiator is running.
+            ConflictError: another initiator is running, unless `dry_run` is given.
             UsageProblem: `every`, `once` or `standby` is given.
         """
         from acidctl.verbs.hive.initiator import Initiator

@@ -15,7 +15,7 @@ from functools import partial
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import advise
-from acidctl.base.errors import AcidctlError, ConflictError, GoneError, RefusedError
+from acidctl.base.errors import AcidctlError, ConflictError, GoneError, RefusedError, unexpected
 from acidctl.compaction.request import CompactionRequest, decide_resolved, request_for_table
 from acidctl.hive.stuck import given_up
 from acidctl.hive.table_names import location_key, names_of
@@ -34,7 +34,7 @@ from acidctl.metastore.tables import HiveTable
 from acidctl.metastore.txn.locks import LeaderLock
 from acidctl.outcome import Outcome, Result
 from acidctl.verbs.hive.options import InitiatorOptions
-from acidctl.verbs.hive.service import Service, Tables, unexpected
+from acidctl.verbs.hive.service import Service, Tables
 
 ROLE = "initiator"
 """Role of the lock that the running initiator holds."""

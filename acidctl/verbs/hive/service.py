@@ -88,13 +88,6 @@ class Service:
             self._stopping.wait(max(wait, 0.0))
 
 
-def unexpected(error: Exception, doing: str) -> AcidctlError:
-    """Return an error of acidctl unchanged, and one for any other error, which is a bug."""
-    if isinstance(error, AcidctlError):
-        return error
-    return AcidctlError(f"unexpected {type(error).__name__}: {error}", doing)
-
-
 def require_queue(metastore: Metastore) -> None:
     """Refuse a server before Hive 4, whose queue is closed to services outside of it."""
     if not metastore.features.txn_types:

@@ -17,7 +17,7 @@ from functools import partial
 from socket import gethostname
 
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem, unexpected
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.request import CompactionRequest, Mode, Planned, PlanRefused, carry_out
 from acidctl.compaction.run import Check, Compacted, Engine, failed
@@ -38,7 +38,7 @@ from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.registry import open_location
 from acidctl.verbs.hive.options import WorkerOptions
-from acidctl.verbs.hive.service import Counts, require_queue, unexpected
+from acidctl.verbs.hive.service import Counts, require_queue
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MOMENT = 10.0
@@ -329,6 +329,8 @@ class Worker:
 
         with closing(compact_under_leases(take, [(found, request, None)], carry)) as outcomes:
             (outcome,) = outcomes
+        if leases and leases[0].refusal:
+            return _refused(entry, leases[0].refusal)
         is_refused = isinstance(outcome, PlanRefused) and isinstance(outcome.error, RefusedError)
         return replace(outcome, result=Result.REFUSED) if is_refused else outcome
 

@@ -33,7 +33,9 @@ class CatOptions(Options):
 
     row_id: bool = option(False, "--row-id", help="Put ROW__ID first: writeid, bucketid, rowid.")
     columns: tuple[str, ...] | None = columns_option()
-    where: str | None = option(None, "--where", metavar="CONDITION", help="Only rows that meet a condition in SQL.")
+    where: str | None = option(
+        None, "--where", typed=True, metavar="CONDITION", help="Only rows that meet a condition in SQL."
+    )
     partition: tuple[tuple[str, str], ...] = option(
         (),
         "--partition",
@@ -53,7 +55,7 @@ def table_of(selection: Selection) -> Table:
     from acidctl.rows.scan.table import Table, table_at
 
     if selection.known is None:
-        return table_at(selection.places[0], selection.storage, selection.resolver)
+        return table_at(selection.places[0], selection.storage, selection.resolver, selection.table_type)
     return Table(selection.known[0].shown, selection.known, selection.known[0].resolver)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from functools import partial
 
+    from acidctl.acid.listing import TableType
     from acidctl.rows.read.events import EventFile
     from acidctl.rows.scan.event_dump import EventDump
     from acidctl.storage.port import FileSystem
@@ -31,6 +32,7 @@ class DumpOptions(Options):
     where: str | None = option(
         None,
         "--where",
+        typed=True,
         metavar="CONDITION",
         help="Only events whose synthetic columns meet a condition in SQL.",
     )
@@ -54,7 +56,7 @@ def dump(selection: Selection, options: DumpOptions, events: Events) -> EventDum
     sources: list[EventFile] = []
     for path in selection.places:
         try:
-            sources += _files_below(*open_location(path, selection.storage), events, failed)
+            sources += _files_below(*open_location(path, selection.storage), events, failed, selection.table_type)
         except AcidctlError as error:
             if len(selection.places) == 1:
                 raise
@@ -62,7 +64,9 @@ def dump(selection: Selection, options: DumpOptions, events: Events) -> EventDum
     return EventDump(sources, options.columns, options.where, decode=options.decode, on_error=failed)
 
 
-def _files_below(fs: FileSystem, path: str, events: Events, failed: partial[None]) -> Iterator[EventFile]:
+def _files_below(
+    fs: FileSystem, path: str, events: Events, failed: partial[None], table_type: TableType | None
+) -> Iterator[EventFile]:
     """Yield the event files at a path."""
     from acidctl.location.walk import walk_locations
     from acidctl.rows.read.files_at_path import event_files_at
@@ -76,7 +80,7 @@ def _files_below(fs: FileSystem, path: str, events: Events, failed: partial[None
         what = f"{fs.display(path)} holds several tables"
         raise UsageProblem(what, f"there are {', '.join(tables[:5])}", "give one of them")
     for place in [location.path for location in locations] if len(locations) > 1 else [path]:
-        files = event_files_at(fs, place, failed)
+        files = event_files_at(fs, place, failed, table_type)
         if not files and events.is_whole:
             events.note(f"{fs.display(place)} holds no events")
         yield from files

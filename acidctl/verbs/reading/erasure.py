@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 class ErasureOptions(Options):
     """The options of `acidctl erasure`."""
 
-    where: str = option(REQUIRED, "--where", metavar="CONDITION", help="The rows, by a condition in SQL as of `cat`.")
+    where: str = option(
+        REQUIRED, "--where", typed=True, metavar="CONDITION", help="The rows, by a condition in SQL as of `cat`."
+    )
     prove: bool = option(
         False,
         "--prove",

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import data_files_of, is_full_acid, original_files
 from acidctl.acid.state import EntryKind
-from acidctl.base.errors import AccessError, AcidctlError, StorageError
+from acidctl.base.errors import AcidctlError
 from acidctl.base.parallel import in_order
 from acidctl.cleaning.retention import Policy
 from acidctl.location.arguments import is_hive_name
 from acidctl.location.evidence import Evidence
-from acidctl.location.resolved import ResolvedLocation, resolve
+from acidctl.location.resolved import resolve
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.table_location import TableLocation
 from acidctl.overview.location_status import DAY_SECONDS, LocationStatus, status_of
@@ -28,12 +28,13 @@ if TYPE_CHECKING:  # needs packages that are installed only for a metastore
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions:
-    """Choose what is found out about each location.
+    """Options of :func:`inspect`.
 
     Attributes:
         older_than: the retention that a cleaning would have, in seconds.
         rows: count the rows of each entry, from the footers of its files.
-        unknown: also look at locations below a path that are not known to be transactional.
+        unknown: look at locations that are not known to be transactional; without it, only at those that were named
+            and hold a file with a name that Hive gives.
         partial: look at what can be listed of a location in which a directory may not be listed.
         without_readers: look at a location though the metastore does not say who reads it: nothing of it is free then.
     """
@@ -81,10 +82,11 @@ def inspect(
 
     def look(found: TableLocation) -> Inspected | Evidence | AcidctlError:
         try:
-            if not (options.unknown or found.is_given):
+            if not options.unknown:
                 with found.unless_dropped():
-                    evidence = found.evidence()
-                if not evidence.may_change:
+                    is_left_alone = not found.is_given or found.holds_strangers_alone
+                    evidence = found.evidence if is_left_alone else None
+                if evidence and not evidence.may_change:
                     return evidence
             return _inspected(found, options, policy, moment)
         except AcidctlError as error:
@@ -110,23 +112,14 @@ def _inspected(found: TableLocation, options: InspectOptions, policy: Policy, no
         below: dict[str, AcidctlError] = {}
         found = found.as_far_as_listed(below)
         closed += below.values()
-    is_free_known = True
-    try:
-        location = _resolved(found)
-    except (StorageError, AccessError) as error:  # of a metastore, or of a store, which fails again below
-        if not (options.without_readers and found.hive):
-            raise
-        location = _resolved(found, readers=False)
-        is_free_known = False
-        closed.append(error)
+    unknown_readers: list[AcidctlError] = []
+    skip = unknown_readers.append if options.without_readers else None
+    location = resolve(found, reader=True, compactor=True, evidence=True, on_unknown_readers=skip)
+    closed += unknown_readers
     snapshot = location.for_reader()
-    status = status_of(location, policy if is_free_known else None, now, "" if found.root else found.hive_name)
+    status = status_of(location, None if unknown_readers else policy, now, "" if found.root else found.hive_name)
     rows = _row_counts(snapshot, damaged.append) if options.rows else {}
     return Inspected(status, snapshot, rows, tuple(closed), tuple(damaged))
-
-
-def _resolved(found: TableLocation, *, readers: bool = True) -> ResolvedLocation:
-    return resolve(found, reader=True, compactor=True, evidence=True, readers=readers)
 
 
 def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) -> dict[str, int]:

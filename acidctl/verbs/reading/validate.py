@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import AcidctlError, BadDataError, GoneError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, BadDataError, GoneError, RefusedError, UsageProblem, unexpected
 from acidctl.base.nearest import did_you_mean
 from acidctl.validation.findings import READERS, Depth, Severity
 from acidctl.verbs.engine import TaskOptions
@@ -226,9 +226,16 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
                 raise
             events.failed("", error)
         else:
+            if selection.known is None and _is_of_strangers(found, target):
+                events.skipped(found, found.evidence)
+                target = replace(target, is_named=False)  # no line says that nothing is wrong with it
             notes |= {text_of(note): None} if note else {}
             yield target
     yield from folders
+
+
+def _is_of_strangers(found: TableLocation, target: LocationToCheck) -> bool:
+    return bool(target.listing and replace(found, listed=target.listing).holds_strangers_alone)
 
 
 def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
@@ -237,7 +244,9 @@ def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
     from acidctl.validation.report import LocationToCheck
 
     at = found.location
-    target = LocationToCheck(found.fs, at.path, partition=at.partition, is_named=found.is_given)
+    target = LocationToCheck(
+        found.fs, at.path, partition=at.partition, declared=found.declared, is_named=found.is_given
+    )
     closed: dict[str, AcidctlError] = {}
     try:
         listed = partial(TableLocation.as_far_as_listed, closed=closed)
@@ -249,14 +258,14 @@ def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
         raise
     except BadDataError:
         return target, None  # the check finds what is damaged
-    except AcidctlError as error:  # without a listing, or lists, nothing can be said
-        return replace(target, problem=error), None
+    except Exception as error:  # noqa: BLE001 - without a listing, or lists, nothing can be said
+        return replace(target, problem=unexpected(error)), None
     target = replace(target, write_ids=lists.write_ids, txns=lists.txns, source=lists.source)
     return replace(target, listing=found.look, closed=closed, ahead=ahead), lists.note
 
 
 def errors_in(snapshots: Sequence[Snapshot], jobs: int | None, events: Events) -> Iterator[str]:
-    """Yield for each snapshot what a deep check has against merging its rows; empty if there is nothing.
+    """Yield for each snapshot the errors of a deep check that forbid merging its rows; empty without any.
 
     Args:
         jobs: processes that read; None for one per core.

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.metastore.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_judge import MetastoreJudge
 from support.servers.metastore_server import MetastoreServer
@@ -29,6 +28,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockType, Operation, TxnType
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.transactions import Transactions
+from acidctl.metastore.write_interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(3600)]
 

@@ -221,8 +221,8 @@ case("V12 no delete", D, "V12")(
 case("V12 delete with a row", D, "V12")(
     lambda t: write_by_pyorc(t / "delete_delta_0000003_0000003_0000", [(2, 1, B0, 0, 3, (1, "x"))])
 )
-case("V21", D, "V21")(lambda t: in_delta(t, [insert(3, 0, bucket=B0 | 5 << 16)]))
-case("V21 delete", D, "V21")(
+case("V21", F, "V21")(lambda t: in_delta(t, [insert(3, 0, bucket=B0 | 5 << 16)]))
+case("V21 delete", F, "V21")(
     lambda t: write_by_pyorc(t / "delete_delta_0000003_0000003_0000", [delete(1, 0, 3)], "bucket_00004")
 )
 
@@ -341,6 +341,9 @@ case("V32 missing", F, "V32 warning")(with_metadata("version", None))
 case("V32 other", F, "V32 warning")(with_metadata("version", "3"))
 case("V32 joined by Hive 4", F, "V32 info")(
     lambda t: in_delta(t, [insert(3, 0)], "delta_0000003_0000004_v0000007", metadata={"hive.acid.version": None})
+)
+case("V32 a bucket without rows", F, "V32 info")(
+    lambda t: in_delta(t, [], metadata={"hive.acid.version": None, "hive.acid.stats": "0,0,0"})
 )
 case("V13 missing where Hive 4 wrote all", F, "V13 warning")(
     lambda t: [

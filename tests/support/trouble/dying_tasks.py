@@ -56,6 +56,13 @@ def stumble(task: Task) -> BucketResult:
     raise ZeroDivisionError("a bug")
 
 
+def stumble_on_b(task: Task) -> BucketResult:
+    """Have a bug in the tables of a folder wh whose names begin with b."""
+    if "/wh/b" in getattr(task, "attempts", ""):
+        raise ValueError("nobody expected this")
+    return run_task(task)
+
+
 def sleep_long(task: Task) -> BucketResult:
     time.sleep(600)
     return run_task(task)

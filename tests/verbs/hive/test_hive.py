@@ -14,8 +14,9 @@ from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl import Hive
-from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.metastore.interface import TxnState
+from acidctl.metastore.txn.locks import LeaderLock
 
 Acidctl = Callable[..., Result]
 
@@ -120,6 +121,16 @@ def test_a_table_is_asked_for_compacted_and_cleaned(fake: FakeHive, hive: Hive, 
     (cleaned,) = hive.clean(older_than=0, unsafe_retention=True)
     assert (cleaned.entry, cleaned.marked, cleaned.names) == (asked.entry, True, looked.names)
     assert not list((tmp_path / "t").glob("delta_*"))
+
+
+def test_another_initiator_is_a_conflict_and_no_cleaner_is(fake: FakeHive, hive: Hive) -> None:
+    with LeaderLock(hive.metastore, "initiator") as other:
+        other.take()
+        with pytest.raises(ConflictError, match="another initiator"):
+            hive.initiate("s.t")
+        assert hive.initiate("s.t", dry_run=True) == []
+        if fake.version > 3:
+            assert hive.clean() == []
 
 
 def test_the_servers_words_are_a_text_if_it_says_nothing(hive: Hive) -> None:

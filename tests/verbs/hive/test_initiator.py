@@ -334,7 +334,7 @@ def test_the_command_says_what_it_asks_for(house: House, acidctl: Acidctl) -> No
     assert (said["error"], "gone" in said["reason"]) == ("not-found", True)
 
 
-@given(st.lists(st.integers(0, 25), max_size=6), st.integers(0, 4))
+@given(st.lists(st.integers(0, 25), max_size=6), st.integers(1, 4))
 def test_nothing_starves(gains: list[int], most: int) -> None:
     """Of those that are due as many are asked for as may be, and none that gains less before one that gains more."""
     due = [(Initiated(location=str(i), result="planned", gain=float(gain)), None) for i, gain in enumerate(gains)]  # type: ignore[arg-type]

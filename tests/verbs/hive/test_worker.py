@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -15,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +29,16 @@ from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import (
+    AccessError,
+    AcidctlError,
+    BadDataError,
+    EnvironmentProblem,
+    MemoryProblem,
+    VerifyError,
+    no_time_zones,
+    unexpected,
+)
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.hive.queue_entries import Claims, is_dead, worker_id
 from acidctl.location.change.own_files import Owner
@@ -36,6 +46,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, LockType, TxnState
 from acidctl.metastore.queue import AFTER_DEATH
 from acidctl.metastore.settings import find_settings
+from acidctl.storage.os_errors import from_os_error
 from acidctl.verbs.hive.options import WorkerOptions
 from acidctl.verbs.hive.worker import Worked, Worker
 
@@ -239,6 +250,80 @@ def test_a_table_that_is_not_transactional_any_more_has_not_failed(fake: FakeHiv
     done, _ = work(fake)
     assert [one.result for one in done] == ["refused", "compacted"]
     assert fake.queue[0].state == "refused"
+    require_ended(fake)
+
+
+def _drop_partition(fake: FakeHive, place: Path) -> None:
+    del fake.partitions["s", "p"]["day=1"]
+    shutil.rmtree(place / "day=1")
+
+
+def _drop_table(fake: FakeHive, place: Path) -> None:
+    del fake.tables["s", "p"]
+    shutil.rmtree(place)
+
+
+def _move_partition(fake: FakeHive, place: Path) -> None:
+    part = fake.partitions["s", "p"]["day=1"]
+    (place / "day=1").rename(place / "elsewhere")
+    fake.partitions["s", "p"]["day=1"] = replace(
+        part, storage=replace(part.storage, location=f"file:{place}/elsewhere")
+    )
+
+
+def _rename_table(fake: FakeHive, place: Path) -> None:
+    fake.tables["s", "q"] = fake.tables.pop(("s", "p"))
+    place.rename(place.with_name("q"))
+
+
+GOING = [_drop_partition, _drop_table, _move_partition, _rename_table]
+
+
+@pytest.mark.parametrize("go", GOING)
+@pytest.mark.parametrize("moment", ["lock", "update_compactor_state", "work"])
+def test_what_is_dropped_or_moved_meanwhile_has_not_failed(
+    fake: FakeHive, tmp_path: Path, go: Callable[[FakeHive, Path], None], moment: str
+) -> None:
+    """Two failures, and Hive leaves a table alone: its own workers mark such an entry as refused."""
+    place = tmp_path / "p"
+    table(fake, place / "day=1", "p")
+    fake.table("s", "p", f"file:{place}", ["day"])
+    fake.partition("s", "p", "day=1")
+    fake.entry("s", "p", "initiated", "day=1")
+    fake.entry("s", "u", "initiated")
+    gone: list[None] = []
+
+    def leave() -> None:
+        if not gone:
+            gone.append(go(fake, place))
+
+    def engines(until: Any, on_progress: Any) -> LocalEngine:
+        leave()
+        return LocalEngine(1, until, on_progress)
+
+    if moment != "work":
+        fake.before[moment] = leave
+    done, _ = work(fake, engines=engines)
+    assert [one.result for one in done] == ["refused", "compacted"]
+    assert fake.queue[0].state == "refused"
+    require_ended(fake)
+
+
+def test_a_lock_that_fails_since_the_table_was_dropped_refuses_the_entry(fake: FakeHive, tmp_path: Path) -> None:
+    fake.entry("s", "t", "initiated")
+    fake.before["open_txns"] = lambda: fake.tables.pop(("s", "t")) and None
+    fake.fault("lock", "refused")
+    ((one,), _) = work(fake)
+    assert (one.result, fake.queue[0].state) == ("refused", "refused")
+    assert "dropped or moved" in (fake.queue[0].error or "")
+    require_ended(fake)
+
+
+def test_what_is_missing_though_the_metastore_has_it_has_failed(fake: FakeHive, tmp_path: Path) -> None:
+    fake.entry("s", "t", "initiated")
+    fake.before["lock"] = lambda: shutil.rmtree(tmp_path / "t")
+    ((one,), _) = work(fake)
+    assert (one.result, fake.queue[0].state) == ("failed", "failed")
     require_ended(fake)
 
 
@@ -780,3 +865,45 @@ def test_another_slot_may_clear_the_reasons_meanwhile(monkeypatch: pytest.Monkey
     strangers: Any = Claims("", 0.2, _reasons=Cleared())
     entry = SimpleNamespace(id=7, kind="major", database="db", table="t")
     assert strangers.why_foreign(None, entry) == "db.t is a table of ICEBERG"
+
+
+# --- what counts against a table --------------------------------------------------------------------------------------
+
+OF_MACHINE = [
+    EnvironmentProblem("this machine has no time zone database"),
+    MemoryProblem("there is not enough memory"),
+    AccessError("permission denied"),
+    from_os_error(OSError(errno.ENOSPC, "full"), "write", "/tmp/x"),
+    unexpected(OSError(errno.ENOSPC, "full")),
+    unexpected(MemoryError()),
+]
+OF_TABLE = [BadDataError("a file is damaged"), VerifyError("rows differ"), unexpected(ValueError("a bug"))]
+
+
+@pytest.mark.parametrize("error", OF_MACHINE + OF_TABLE, ids=lambda error: f"{type(error).__name__}: {error.what}")
+def test_a_fault_of_this_machine_does_not_count_against_the_table(fake: FakeHive, error: AcidctlError) -> None:
+    """Hive leaves a table alone after two failures, and a refusal ends such a series."""
+
+    def engine(tasks: Sequence[Any], _: object) -> Iterator[tuple[int, Any]]:
+        yield from ((number, error) for number, _ in enumerate(tasks))
+
+    engine.cores = 1  # type: ignore[attr-defined]
+    fake.entry("s", "t", "initiated", enqueued=2)
+    done, errors = work(fake, engines=lambda until, on_progress: engine)
+    assert ([one.result for one in done], errors) == (["failed"], [])
+    assert states(fake) == [(1, "failed" if error in OF_TABLE else "refused")]
+    assert error.what in (fake.queue[0].error or "")
+    require_ended(fake)
+
+
+def test_an_error_of_the_installation_before_the_work_refuses_the_entry(
+    fake: FakeHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acidctl.verbs.hive.worker.location_of", _no_zones)
+    fake.entry("s", "t", "initiated", enqueued=2)
+    work(fake)
+    assert states(fake) == [(1, "refused")]
+
+
+def _no_zones(*_: object) -> None:
+    raise no_time_zones("nothing can be read")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from support.conformance.declared import COMPACTED, Chapter, both, dels, events, ins, plain
-from support.files.acid_files import B0, B1, DELETE, INSERT
+from support.files.acid_files import B0, B1, DELETE, INSERT, UPDATE
 
 deletes = Chapter("delete events")
 deletes("update", "trino-15187", "An update: a delete and an insert of one write id.", {
@@ -45,6 +45,14 @@ deletes("with-a-row", "validate V12", "A delete event that has a row.", {
 deletes("insert-in-a-delete-delta", "validate V12", "An insert event in a delete delta.", {
     "d1": ins(1, 1, 2), "x2": events((INSERT, 1, B0, 0, 2, (1, "b1"))),
 })
+deletes("updates-in-a-base", "format section 4.1", "An update in a base, as compactions of version 1 leave it.", {
+    "base_0000002/bucket_00000": events((UPDATE, 1, 0, 0, 2, (11, "b11")), (INSERT, 1, 0, 1, 1, (2, "b2"))),
+    "base_0000002/_metadata_acid": COMPACTED, "d3": ins(3, 3), "d4": ins(4, 4),
+})
+deletes("of-updates-in-a-base", "format section 4.1", "An update in a base, which is deleted by a delete delta.", {
+    "base_0000002/bucket_00000": events((UPDATE, 1, 0, 0, 2, (11, "b11")), (INSERT, 1, 0, 1, 1, (2, "b2"))),
+    "base_0000002/_metadata_acid": COMPACTED, "d3": ins(3, 3), "x4": events((DELETE, 1, 0, 0, 4, None)),
+})
 deletes("of-an-original", "trino-2930", "A row of an original file is deleted.", {
     "000000_0": plain(1, 2), "x1": dels(1, (0, 1)),
 })
@@ -54,6 +62,47 @@ deletes("of-a-loaded-row", "format section 5.2", "A row of a loaded file is dele
 deletes("old-bucket-form", "format section 2", "Rows and a delete with bucket values of version 0.", {
     "d1": events((INSERT, 1, 0, 0, 1, (1, "b1")), (INSERT, 1, 0, 1, 1, (2, "b2"))),
     "x2": events((DELETE, 1, 0, 0, 2, None)),
+})
+
+deletes("below-an-older-bucket", "spark-acid-92", "The same, and that bucket has rows, too.", {
+    "d5/bucket_00001": ins(5, 1, 2, bucket=1), "d6": ins(6, 3), "x7": dels(7, (5, 0), bucket=1),
+})
+deletes("in-every-bucket", "format section 4.2", "Every file has the deletes of all buckets.", {
+    "d1/bucket_00000": ins(1, 1, 2), "d1/bucket_00001": ins(1, 3, 4, bucket=1),
+    "delete_delta_0000002_0000003/bucket_00000": both(dels(2, (1, 0)), dels(3, (1, 1), bucket=1)),
+    "delete_delta_0000002_0000003/bucket_00001": both(dels(2, (1, 0)), dels(3, (1, 1), bucket=1)),
+})
+deletes("original-of-another-bucket", "format section 4.2", "The same, of an original row.", {
+    "000001_0": plain(1, 2), "x1/bucket_00000": dels(1, (0, 0), bucket=1),
+})
+deletes("bucket-of-one-digit", "format section 1.4", "The deletes lie in bucket_0.", {
+    "d1": ins(1, 1, 2), "x2/bucket_0": dels(2, (1, 0)), "d3": ins(3, 3),
+})
+deletes("bucket-of-six-digits", "format section 1.4", "The deletes lie in bucket_000000.", {
+    "d1": ins(1, 1, 2), "x2/bucket_000000": dels(2, (1, 0)), "d3": ins(3, 3),
+})
+deletes("attempt-of-two-digits", "format section 1.4", "The deletes lie in bucket_00000_07.", {
+    "d1": ins(1, 1, 2), "x2/bucket_00000_07": dels(2, (1, 0)), "d3": ins(3, 3),
+})
+deletes("bucket-of-100000", "format section 1.4", "Rows and deletes lie in bucket_100000, which has six digits.", {
+    "d1/bucket_100000": events((INSERT, 1, 100000, 0, 1, (1, "b1")), (INSERT, 1, 100000, 1, 1, (2, "b2"))),
+    "x2/bucket_100000": events((DELETE, 1, 100000, 0, 2, None)), "d3": ins(3, 3),
+})
+deletes("attempt-beyond-numbers", "format section 1.4", "The number of an attempt does not fit in 32 bits.", {
+    "d1": ins(1, 1, 2), "x2/bucket_00000_9999999999": dels(2, (1, 0)), "d3": ins(3, 3),
+})
+deletes("rows-of-one-digit", "format section 1.4", "Rows lie in bucket_0, of a base and of a delta.", {
+    "base_0000001/bucket_0": ins(1, 1, 2), "base_0000001/_metadata_acid": COMPACTED, "d2/bucket_0": ins(2, 3, 4),
+    "x3": dels(3, (1, 0), (2, 0)),
+})
+deletes("bucket-in-capitals", "format section 1.4", "The deletes lie in BUCKET_00000.", {
+    "d1": ins(1, 1, 2), "x2/BUCKET_00000": dels(2, (1, 0)), "d3": ins(3, 3),
+})
+deletes("bucket-with-an-ending", "format section 1.4", "The deletes lie in bucket_00000.orc.", {
+    "d1": ins(1, 1, 2), "x2/bucket_00000.orc": dels(2, (1, 0)), "d3": ins(3, 3),
+})
+deletes("unpadded-delete-delta", "format section 1.4", "A delete delta whose statement id is not padded.", {
+    "d1": ins(1, 1, 2), "delete_delta_0000002_0000002_0/bucket_00000": dels(2, (1, 0)), "d3": ins(3, 3),
 })
 
 ids = Chapter("keys that occur twice")
@@ -83,6 +132,9 @@ ids("gap-in-row-ids", "validate V29", "Row ids with a gap.", {
 })
 ids("bucket-not-of-the-file", "validate V21", "Rows of bucket 1 in the file of bucket 0.", {
     "d1": events((INSERT, 1, B1, 0, 1, (1, "b1"))), "x2/bucket_00001": dels(2, (1, 0), bucket=1), "d3": ins(3, 3),
+})
+ids("delete-with-the-file", "validate V21", "Rows of bucket 1 in the file of bucket 0, and so is their delete.", {
+    "d1": events((INSERT, 1, B1, 0, 1, (1, "b1"))), "x2": dels(2, (1, 0), bucket=1), "d3": ins(3, 3),
 })
 ids("foreign-write-id", "validate V28", "A row of write id 9 in the delta of write id 1.", {
     "d1": both(ins(1, 1), ins(9, 9)), "d2": ins(2, 2),

@@ -66,6 +66,12 @@ names("nested-base", "validate V17", "A base in a base, as a rename onto a direc
 names("delta-in-a-folder", "format section 1.1", "A delta in a folder that is none.", {
     "d1": ins(1, 1), "sub/delta_0000002_0000002_0000/bucket_00000": ins(2, 2),
 })
+names("delta-in-a-key-folder", "format section 1.1", "A delta in a folder k=1, as a partition has it.", {
+    "d1": ins(1, 1), "k=1/delta_0000002_0000002_0000/bucket_00000": ins(2, 2),
+})
+names("file-in-a-key-folder", "format section 5.1", "An original file in a folder k=1, as a partition has it.", {
+    "d1": ins(1, 1), "k=1/000000_0": plain(2),
+})
 names("hidden-delta", "format section 1.3", "A delta in a directory whose name begins with a point.", {
     "d1": ins(1, 1), ".hive-staging_x/delta_0000002_0000002_0000/bucket_00000": ins(2, 2),
 })
@@ -82,6 +88,12 @@ names("empty-delta", "validate V15", "A delta without a file.", {"d1": ins(1, 1)
 names("empty-base", "validate V15", "A base of a compaction without a file.", {
     "d1": ins(1, 1), "base_0000001/_metadata_acid": COMPACTED, "d2": ins(2, 2),
 })
+names("bare-base", "validate V15", "A base without any file: Hive 4 does not see it.", {
+    "d1": ins(1, 1), "base_0000002/": b"", "d3": ins(3, 3),
+}, unmarked=True)
+names("bare-wide-delta", "validate V15", "A wide delta without any file, over narrow ones.", {
+    "d1": ins(1, 1), "d2": ins(2, 2), "delta_0000001_0000002/": b"",
+}, unmarked=True)
 
 bases = Chapter("which base, which deltas")
 bases("overwrite", "format section 1.2", "An INSERT OVERWRITE hides what is below it.", {

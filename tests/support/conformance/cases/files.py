@@ -79,3 +79,23 @@ empty("acid-columns-in-an-original-name", "hive-23703", "000000_0 with ids besid
     "base_0000002/bucket_00000": both(ins(1, 1), ins(2, 2)), "base_0000002/000000_0": ins(1, 33, 44, bucket=0),
     "base_0000002/_metadata_acid": COMPACTED,
 })
+empty("acid-columns-in-an-original-name-alone", "hive-23703", "000000_0 with ids in a delta, and nothing else.", {
+    "d1/000000_0": ins(1, 33, 44), "d2": ins(2, 2),
+})
+empty("acid-columns-beside-a-delta", "hive-23703", "000000_0 with ids beside bucket_00000 of a delta.", {
+    "d1": ins(1, 1), "d1/000000_0": ins(1, 33, 44, first=5), "d2": ins(2, 2),
+})
+empty("acid-columns-beside-an-overwrite", "hive-23703", "The same beside an INSERT OVERWRITE.", {
+    "base_0000001/bucket_00000": ins(1, 1), "base_0000001/000000_0": ins(1, 33, 44, first=5), "d2": ins(2, 2),
+})
+empty("acid-columns-beside-a-visible-base", "hive-23703", "The same in a base of a compaction of Hive 4.", {
+    "base_0000001_v0000010/bucket_00000": ins(1, 1), "base_0000001_v0000010/000000_0": ins(1, 33, 44, first=5),
+    "d2": ins(2, 2),
+})
+empty("no-ids-beside-an-overwrite", "validate V25", "No ids in 000000_0 beside an INSERT OVERWRITE.", {
+    "base_0000001/bucket_00000": ins(1, 1), "base_0000001/000000_0": plain(33), "d2": ins(2, 2),
+})
+empty("no-ids-beside-a-compaction", "validate V25", "No ids in 000000_0 beside a compaction's.", {
+    "base_0000001/bucket_00000": ins(1, 1), "base_0000001/000000_0": plain(33),
+    "base_0000001/_metadata_acid": COMPACTED, "d2": ins(2, 2),
+})

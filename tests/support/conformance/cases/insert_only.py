@@ -14,6 +14,24 @@ orc("mm-original-alone", "trino-28632", "A file at the top alone.", {"000000_0":
 orc("mm-original-folder", "trino-28632", "A file in a folder at the top.", {
     "part/000000_0": plain(1), "d1/000000_0": plain(4),
 })
+orc("mm-key-folder", "format section 1.1", "A file in a folder k=1, as a partition has it.", {
+    "k=1/000000_0": plain(9), "d1/000000_0": plain(1), "d3/000000_0": plain(3),
+})
+orc("mm-delta-in-a-folder", "format section 1.1", "A delta in a folder that is none.", {
+    "sub/delta_0000002_0000002_0000/000000_0": plain(9), "d1/000000_0": plain(1), "d3/000000_0": plain(3),
+})
+orc("mm-delta-in-a-key-folder", "format section 1.1", "A delta in a folder k=1, as a partition has it.", {
+    "k=1/delta_0000002_0000002_0000/000000_0": plain(9), "d1/000000_0": plain(1), "d3/000000_0": plain(3),
+})
+orc("mm-base-in-a-key-folder", "format section 1.1", "A base in a folder k=1, as a partition has it.", {
+    "k=1/base_0000002/000000_0": plain(9), "d1/000000_0": plain(1), "d3/000000_0": plain(3),
+})
+orc("mm-old-delta-in-a-key-folder", "format section 1.1", "A delta of a base's write ids in a folder k=1.", {
+    "k=1/delta_0000002_0000002_0000/000000_0": plain(9), "base_0000003/000000_0": plain(1),
+})
+orc("mm-delta-deep-in-a-delta", "format section 1.1", "A delta in a folder in a delta.", {
+    "d1/sub/delta_0000002_0000002_0000/000000_0": plain(9), "d1/000000_0": plain(1), "d3/000000_0": plain(3),
+})
 orc("mm-overwrite", "starrocks-71460", "An INSERT OVERWRITE.", {
     "d1/000000_0": plain(1), "base_0000002/000000_0": plain(2), "d3/000000_0": plain(3),
 })

@@ -1,0 +1,1 @@
+"""The verbs that change rows, each a transaction of Hive's."""

@@ -1,0 +1,165 @@
+"""Carry out a statement that changes rows: show its plan, ask, commit, and start again after a conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from acidctl.base.errors import UsageProblem
+from acidctl.location.arguments import HIVE, HiveName, is_hive_name
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.tables import HiveTable, get_table
+from acidctl.outcome import Outcome, Remark, Result
+from acidctl.verbs.events import Events, Question
+from acidctl.verbs.selection import Selection
+from acidctl.verbs.writing.options import WriteOptions
+from acidctl.wording import human_bytes, human_count
+from acidctl.writing.transaction import ATTEMPTS
+from acidctl.writing.write import Write, Written
+
+MakeStatement = Callable[[Metastore, HiveTable], Write]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsWritten(Outcome):
+    """The amounts that a statement wrote, or would write.
+
+    Attributes:
+        verb: ``insert``, ``update``, ``delete``, ``merge``...
+    """
+
+    verb: str
+    written: Written
+
+    @property
+    def heading(self) -> str:
+        return f"to {self.verb}" if self.result is Result.PLANNED else super().heading
+
+    def line(self) -> str:
+        if self.result is Result.NOTHING_TO_DO:
+            return f"{self.location}: no rows to {self.verb}"
+        written = self.written
+        is_planned = self.result is Result.PLANNED
+        lock = f"write id {written.write_id}, lock {written.lock}"
+        amount = amount_of(written, is_planned=is_planned)
+        return f"{self.location}: {self.verb}{' (planned)' * is_planned}: {amount}; {lock}"
+
+    def remarks(self) -> Iterator[Remark]:
+        if self.result is not Result.NOTHING_TO_DO:
+            yield Remark("row filters and column masks of Ranger policies were not applied")
+
+    def amounts(self) -> Mapping[str, int]:
+        written = self.written
+        return {"inserted": written.inserted, "updated": written.updated, "deleted": written.deleted}
+
+    def bytes_by_use(self) -> Mapping[str, int]:
+        return {"written": self.written.bytes}
+
+    def facts(self) -> Mapping[str, Any]:
+        written = self.written
+        return {
+            "verb": self.verb,
+            "writeId": written.write_id,
+            "transaction": written.txn or None,
+            "lock": written.lock,
+            "inserted": written.inserted,
+            "updated": written.updated,
+            "deleted": written.deleted,
+            "replaces": written.replaces,
+            "files": written.files,
+            "bytes": written.bytes,
+            "partitions": list(written.partitions),
+        }
+
+
+def amount_of(written: Written, *, is_planned: bool = False) -> str:
+    """Return rows, files, bytes and partitions in words."""
+    done = ("to insert", "to update", "to delete") if is_planned else ("inserted", "updated", "deleted")
+    counts = zip((written.inserted, written.updated, written.deleted), done, strict=True)
+    rows = ", ".join(f"{human_count(count, 'row')} {word}" for count, word in counts if count)
+    partitions = human_count(len(written.partitions), "partition") if written.partitions else ""
+    files = f"{human_count(written.files, 'file')}, {human_bytes(written.bytes)}"
+    if written.replaces and not rows:
+        return f"all rows of {partitions or 'the table'} {done[-1]} ({files})"
+    there = "these partitions" if partitions else "the table"
+    replaced = f", in place of all rows of {there}" if written.replaces else ""
+    return f"{rows} ({', '.join(filter(None, (files, partitions)))}){replaced}"
+
+
+def carry_out(
+    verb: str,
+    selection: Selection,
+    options: WriteOptions,
+    events: Events,
+    make: MakeStatement,
+    *,
+    repeats: bool = False,
+) -> Iterator[RowsWritten]:
+    """Yield the plan of a statement if it is a dry run or has to be confirmed, then the rows that it has written.
+
+    Args:
+        make: makes the statement from a table.
+        repeats: the statement can start again after a conflict, which it does up to five times in all.
+
+    Raises:
+        UsageProblem: the location is not one table of a metastore.
+        NotFoundError: the table does not exist.
+        RefusedError: the table cannot be written to, or it was not confirmed.
+        ConflictError: another writer changed the same rows, or holds a lock.
+        UnknownOutcome: the metastore did not say whether the transaction was committed.
+    """
+    metastore, table = _table_of(selection)
+    shown = f"{HIVE}{table.full_name}"
+    if options.dry_run or events.shows_plans:  # rehearsed, so that no lock is held while the user decides
+        planned = _outcome(shown, verb, make(metastore, table).rehearse(selection.storage), Result.PLANNED)
+        yield planned
+        if options.dry_run or planned.result is not Result.PLANNED:
+            return
+        what = f"{shown}: {amount_of(planned.written, is_planned=True)}"
+        events.confirm(Question(what, f"Change {what}?", "nothing was changed", (shown,)))
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            written = make(metastore, table).run(wait=options.wait, storage=selection.storage)
+        except LostTransaction as error:
+            if not repeats or attempt == ATTEMPTS:
+                raise
+            events.note(f"another writer committed first ({error.what}): starting again")
+            table = get_table(metastore, table.database, table.name)
+        else:
+            yield _outcome(shown, verb, written, Result.WRITTEN)
+            return
+
+
+def _outcome(shown: str, verb: str, written: Written, result: Result) -> RowsWritten:
+    idle = not written.files
+    return RowsWritten(location=shown, result=Result.NOTHING_TO_DO if idle else result, verb=verb, written=written)
+
+
+def _table_of(selection: Selection) -> tuple[Metastore, HiveTable]:
+    name, place = require_table(selection), selection.places[0]
+    metastore = selection.resolver.require_warehouse(place).metastore
+    parsed = HiveName.parse(name)
+    return metastore, get_table(metastore, parsed.database, parsed.table)
+
+
+def require_table(selection: Selection) -> str:
+    """Return the name of the table to write to, ``hive:db.table``.
+
+    Raises:
+        UsageProblem: the location is not one table of a metastore.
+    """
+    place = selection.places[0]
+    if not is_hive_name(place):
+        raise UsageProblem(
+            f"cannot write rows to {place}",
+            "rows are written under a transaction of the table's metastore",
+            f"name the table: {HIVE}{place}" if place.count(".") == 1 and "/" not in place else f"write {HIVE}db.table",
+        )
+    name = HiveName.parse(place)
+    if name.is_pattern or name.partition:
+        raise UsageProblem(
+            f"{place} is not one table", "", "name the table only, and give the partition by --partition"
+        )
+    return f"{HIVE}{name.database}.{name.table}"

@@ -1,0 +1,76 @@
+"""Rows in a table on a store that cannot rename: files are copied to their places before the commit."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support.writing import WrittenTable, written_table
+
+import acidctl
+from acidctl.base.errors import AcidctlError, ConflictError
+from acidctl.storage.registry import open_location
+
+OBJECTS = {"objects": "true"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[WrittenTable]:
+
+    with written_table(tmp_path / "t", {"a": "int", "b": "string"}) as made:
+        found = made.hive.tables["db", "t"]
+        assert found.storage
+        place = f"memory://bucket/{uuid.uuid4()}"
+        made.hive.tables["db", "t"] = dataclasses.replace(
+            found, storage=dataclasses.replace(found.storage, location=place)
+        )
+        yield made
+
+
+def rows(table: WrittenTable) -> list[tuple[int, str]]:
+    found = acidctl.open_table("hive:db.t", metastore=table.hive.address, storage_options=OBJECTS).scan().to_table()
+    return sorted(zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True))
+
+
+def names(table: WrittenTable) -> list[str]:
+    storage = table.hive.tables["db", "t"].storage
+    assert storage
+    fs, path = open_location(storage.location, OBJECTS)
+    return sorted(entry.path for entry in fs.list_tree(path).entries if not entry.is_dir)
+
+
+def test_statements_write_to_a_store_without_renames(table: WrittenTable) -> None:
+    door = acidctl.Hive(table.hive.address, OBJECTS).table("db.t")
+    door.insert(pa.table({"a": [1, 2], "b": ["x", "y"]}))
+    door.update("b = 'z'", "a = 2")
+    assert rows(table) == [(1, "x"), (2, "z")]
+    assert not [name for name in names(table) if name.startswith("_tmp")]
+
+
+def test_a_copy_that_fails_leaves_no_file(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    door = acidctl.Hive(table.hive.address, OBJECTS).table("db.t")
+    door.insert(pa.table({"a": [1], "b": ["x"]}))
+    before = names(table)
+    table.hive.fault("commit_txn", "failed", times=9)
+    with pytest.raises(AcidctlError):
+        door.insert(pa.table({"a": [2], "b": ["y"]}))
+    table.hive.faults.clear()
+    assert (names(table), rows(table)) == (before, [(1, "x")])
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_that_is_there_already_stays(table: WrittenTable, overwrite: bool) -> None:
+    """A copy would replace it, unlike a rename."""
+    storage = table.hive.tables["db", "t"].storage
+    assert storage
+    fs, path = open_location(storage.location, OBJECTS)
+    theirs = f"{path}/{'base_0000001' if overwrite else 'delta_0000001_0000001_0000'}/bucket_00000"
+    fs.write_bytes(theirs, b"theirs")
+    with pytest.raises(ConflictError):
+        acidctl.Hive(table.hive.address, OBJECTS).table("db.t").insert(pa.table({"a": [1]}), overwrite=overwrite)
+    assert fs.read_bytes(theirs) == b"theirs"
+    assert names(table) == [theirs.removeprefix(f"{path}/")]
