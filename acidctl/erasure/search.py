@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
+from acidctl.acid.listing import TableType
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.packed import Packed
@@ -60,7 +61,8 @@ class _Opened(NamedTuple):
     def shared(self) -> Iterable[object]:
         """Return the objects that the locations of a table have in common."""
         seen, found = self.survey.snapshot, self.survey.found
-        return seen.fs, seen.write_ids, seen.txns, seen.declared, seen.source, found.fs, found.declared, found.hive
+        of_table = found.fs, found.declared, found.hive, found.resolver
+        return seen.fs, seen.write_ids, seen.txns, seen.declared, seen.source, *of_table
 
 
 @dataclass
@@ -146,7 +148,9 @@ class _TableSearch:
     def result(self) -> TableErasure:
         gathered = self._gathered
         gathered.opened = Packed(self._opened(), _Opened.shared, is_needed=len(self._wanted.places) > 1)
-        gathered.stray = [(stray, open_file(self._fs, stray.file, self._declared)) for stray in self._strays()]
+        is_insert_only = _is_insert_only(self._wanted.places[0])
+        opens = partial(open_file, self._fs, declared=self._declared, is_insert_only=is_insert_only)
+        gathered.stray = [(stray, opens(stray.file)) for stray in self._strays()]
         gathered.add((opened for _, opened in gathered.stray), defines=False)
         self._row_type = self._table_row_type()
         self._keys = gathered.opened[0].partition if gathered.opened else ()  # with the values of the first location
@@ -188,7 +192,8 @@ class _TableSearch:
             except AcidctlError as error:
                 gathered.failed.append(ErasureReport.unknown(found.shown, error))
                 continue
-            opened = list(parallel.results(partial(open_file, found.fs, declared=found.declared), looked.files))
+            opens = partial(open_file, found.fs, declared=found.declared, is_insert_only=_is_insert_only(found))
+            opened = list(parallel.results(opens, looked.files))
             gathered.is_open = gathered.is_open and not looked.closed
             gathered.add(opened, defines=True)
             yield _Opened(looked, opened, partition)
@@ -285,6 +290,10 @@ class _TableSearch:
             ).count()
         except AcidctlError:
             return None
+
+
+def _is_insert_only(found: TableLocation) -> bool:
+    return found.hive is not None and found.hive.table_type is TableType.INSERT_ONLY
 
 
 def _changed_since(place: Survey) -> NotLookedAt | None:

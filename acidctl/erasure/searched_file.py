@@ -76,10 +76,16 @@ class SearchedFile:
         }
 
 
-def open_file(fs: FileSystem, file: PhysicalFile, declared: Declared | None) -> OpenedFile:
-    """Read the footer of a file; problems with it are never raised."""
+def open_file(
+    fs: FileSystem, file: PhysicalFile, declared: Declared | None, *, is_insert_only: bool = False
+) -> OpenedFile:
+    """Read the footer of a file; problems with it are never raised.
+
+    Args:
+        is_insert_only: the table is insert-only: no column is an id, whatever its name.
+    """
     try:
-        source = _opened(fs, file, declared, None)
+        source = _opened(fs, file, declared, None, is_insert_only)
         return OpenedFile(file, source, _unaccounted(source))
     except AcidctlError as error:
         if not file.side:
@@ -90,17 +96,19 @@ def open_file(fs: FileSystem, file: PhysicalFile, declared: Declared | None) -> 
         if not 0 < length <= file.entry.size:
             return OpenedFile(file, None, str(whole))
         rest = "" if length == file.entry.size else f"what a writer put behind byte {length} cannot be read"
-        return OpenedFile(file, _opened(fs, file, declared, length), rest)
+        return OpenedFile(file, _opened(fs, file, declared, length, is_insert_only), rest)
     except AcidctlError as error:
         return OpenedFile(file, None, str(error))
 
 
-def _opened(fs: FileSystem, file: PhysicalFile, declared: Declared | None, length: int | None) -> EventFile:
+def _opened(
+    fs: FileSystem, file: PhysicalFile, declared: Declared | None, length: int | None, is_insert_only: bool
+) -> EventFile:
     source = ByteSource(fs, file.path, length, file.entry.size)
     table_file = read_any_tail(source, replace(declared, format="", text=None) if declared else None)
     if table_file.format is Format.TEXT and declared is not None and declared.text is not None:
         table_file = read_any_tail(source, declared)
-    is_native = table_file.format is Format.ORC and table_file.tail.is_acid
+    is_native = table_file.format is Format.ORC and table_file.tail.is_acid and not is_insert_only
     data = DataFile(file.entry.path, file.entry.size, Role.INSERT, None, NO_BUCKET, is_native)
     synthetic = None if is_native else _NO_IDS
     return EventFile(fs, data, file.path, length, table_file.tail, synthetic, table_file.format, declared)

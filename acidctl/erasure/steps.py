@@ -157,7 +157,7 @@ def survey(found: TableLocation) -> Survey:
 
     Raises:
         NotFoundError, AccessError, StorageError, UsageProblem: it cannot be listed.
-        RefusedError, ConflictError: see :meth:`acidctl.location.find.TableLocation.snapshot`.
+        RefusedError, ConflictError: see :meth:`acidctl.location.table_location.TableLocation.snapshot`.
     """
     fs, path, below = found.fs, found.location.path, dict[str, AcidctlError]()
     listed = partial(TableLocation.as_far_as_listed, closed=below, hidden=True)

@@ -144,7 +144,7 @@ class Rule:
             text: the message, with ``{}`` for their number and the first, or for the first and how many more there are.
             noun: what they are.
             key: of their names in the evidence.
-            most: the most names in the message; their number stands before the name of one alone.
+            most: the most names in the message; if 1, the message also says how many there are.
         """
         if names:
             several = f"{len(names)} {noun}, such as {names[0]}" if len(names) > 1 else names[0]

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import MAXL, ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.unfinished import half_finished
@@ -14,13 +15,14 @@ from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.base.worker_pool import Crash
 from acidctl.location.snapshot import list_location, take_snapshot
 from acidctl.rows.foreign.format import Format
-from acidctl.rows.read.events import open_event_files
+from acidctl.rows.read.events import has_other_columns, open_event_files
 from acidctl.storage.port import base_name, parent_of
 from acidctl.validation.checks.cross_file import across_rows
 from acidctl.validation.checks.engines import for_readers_by_tails
 from acidctl.validation.checks.files import V13, V24
-from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
+from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, across_tails
 from acidctl.validation.checks.listing import ListingToCheck, check_listing
+from acidctl.validation.checks.operations import acid_v1
 from acidctl.validation.checks.row_facts import RowFacts, facts_of_file, gaps
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run
@@ -98,7 +100,7 @@ class LocationCheck:
             self._add([folder_of_tables(target)])
             return False
         if target.problem:
-            self._not_checked("", target.problem)
+            self.not_checked("", target.problem)
             return False
         bad: dict[str, AcidctlError] = {}
         closed = dict(target.closed)
@@ -108,14 +110,14 @@ class LocationCheck:
                 target.fs, target.path, target.write_ids, target.txns, bad.__setitem__, look=listing
             )
         except AcidctlError as error:
-            self._not_checked("", error)
+            self.not_checked("", error)
             return False
         self._listed = ListingToCheck(snapshot, options.now, bad, options.readers)
         try:
             snapshot.require_history()
             self._add(lost_by_compactions(snapshot))
         except AcidctlError as error:
-            self._not_checked("", error)
+            self.not_checked("", error)
         self._unchecked += (Unchecked(name, problem) for name, problem in closed.items())
         # A directory that cannot be listed is not empty.
         names = {name.partition("/")[0] for name in closed}
@@ -144,7 +146,10 @@ class LocationCheck:
                 continue
             self._files[file.path] = file
             path, schema = snapshot.absolute(file.path), self._options.schema
-            yield TailTask(snapshot.fs.spec, file, path, listed.is_full, self._is_compacted(file), schema)
+            is_insert_only = snapshot.table_type is TableType.INSERT_ONLY
+            is_deep, is_compacted = self._options.depth is Depth.DEEP, self._is_compacted(file)
+            kinds = listed.is_full, is_insert_only, has_other_columns(snapshot.table_type, self._target.declared)
+            yield TailTask(snapshot.fs.spec, file, path, *kinds, is_compacted, schema, is_deep)
         sizes = {entry.path: entry.size for entry in snapshot.listing.entries if not entry.is_dir}
         for directory in listed.current:
             path = f"{directory.name}/{ORC_ACID_VERSION}"
@@ -242,7 +247,7 @@ class LocationCheck:
             if not task.ids_only and task.is_native:
                 return [task.part(task.first, task.end, task.weight, ids_only=True)]
         else:
-            self._not_checked(path, _of_the_file(result))
+            self.not_checked(path, _of_the_file(result))
         self._broken.add(path)
         self._is_whole = self._is_whole and path in self._aside
         return ()
@@ -260,8 +265,8 @@ class LocationCheck:
                 self._unchecked += facts.unchecked
         self._parts.clear()
         changed = [path for path, facts in by_path.items() if facts.changes and path not in self._aside]
-        if not any(f.rule == "V12" and f.severity is Severity.INFO for f in self._findings):
-            self._add(acid_v1(changed))  # the footers did not show it
+        remarks = [f for f in self._findings if f.rule == "V12" and f.severity is Severity.INFO]
+        self._add(acid_v1(changed, [name for f in remarks for name in f.evidence["files"]]))
         if self._listed.is_full:
             self._compare(by_path)
 
@@ -325,7 +330,7 @@ class LocationCheck:
                     last = ids.first_row_id + source.rows - 1
                     made[source.file.path] = one_run((ids.write_id, ids.bucket), ids.first_row_id, last)
         except AcidctlError as error:
-            self._not_checked("", error)
+            self.not_checked("", error)
             self._is_whole = False
         return made
 
@@ -340,9 +345,10 @@ class LocationCheck:
         if isinstance(result, Crash):
             self._add([V24.finding(path, result.reason)])
         else:
-            self._not_checked(path, _of_the_file(result))
+            self.not_checked(path, _of_the_file(result))
 
-    def _not_checked(self, path: str, error: AcidctlError) -> None:
+    def not_checked(self, path: str, error: AcidctlError) -> None:
+        """Report that a file could not be checked; an empty path means the location."""
         self._unchecked.append(Unchecked(path, error))
 
 

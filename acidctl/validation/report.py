@@ -10,6 +10,7 @@ from acidctl.acid.reasons import Reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError
 from acidctl.base.worker_pool import Limits
+from acidctl.location.metastore_schema import Declared
 from acidctl.location.snapshot import EVERYTHING, DirectoryListing, Snapshot, SnapshotSource
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Outcome, Result
@@ -25,6 +26,7 @@ class LocationToCheck:
         path: absolute inside `fs`.
         partition: keys and values; empty for an unpartitioned table.
         listing: the listing, if there is a recent one.
+        declared: what a metastore says about its files; None without one.
         closed: the errors of directories that this could not list, by their paths in the location.
         holds: the path of an ACID directory deeper below: then it is a folder of tables, not a location.
         ahead: why its files are newer than its metastore; empty if they are not, or without a metastore.
@@ -39,6 +41,7 @@ class LocationToCheck:
     txns: ValidTxns | None = None
     partition: tuple[tuple[str, str], ...] = ()
     listing: DirectoryListing | None = None
+    declared: Declared | None = None
     closed: Mapping[str, AcidctlError] = field(default_factory=dict)
     holds: str = ""
     ahead: tuple[Reason, ...] = ()

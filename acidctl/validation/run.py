@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from acidctl.base.errors import unexpected
 from acidctl.base.worker_pool import Pool, Runner
 from acidctl.storage import registry
 from acidctl.validation.checks.whole_location import Misplaced
@@ -107,6 +108,11 @@ class _Run:
                 tasks, results = running.steps.send(results), []  # type: ignore[arg-type]  # None starts it
             except StopIteration:
                 self._complete[number] = self._running.pop(number).check.report()
+                return
+            except Exception as error:  # noqa: BLE001 - the other locations go on
+                check = self._running.pop(number).check
+                check.not_checked("", unexpected(error))
+                self._complete[number] = check.report()
                 return
         running.results, running.waiting = [None] * len(tasks), len(tasks)
         for index, task in enumerate(tasks):

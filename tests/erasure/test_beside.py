@@ -81,7 +81,9 @@ def test_other_stores_have_no_such_trash(store: Hdfs) -> None:
 
 def test_files_beside_the_locations_of_a_table(store: Hdfs) -> None:
     put(store, "/w/t/day=1/h=2/delta_1_1/bucket_00000", "/w/t/day=1/.hive-staging/x", "/w/t/README", "/w/t/day=2/h=7/x")
-    put(store, "/w/t/_tmp/delta_1_1/_orc_acid_version", "/w/t2/x")
+    put(store, "/w/t2/x")
+    store.make_dirs("/w/t/_tmp/delta_1_1")
+    store.write_bytes("/w/t/_tmp/delta_1_1/_orc_acid_version", b"2")
     found = list(files_beside(store, "/w/t", {"/w/t/day=1/h=2"}, lambda *_: None))
     kinds = {one.file.path: one.file.holder.kind.value for one in found}
     assert kinds == {"/w/t/day=1/.hive-staging/x": "staging", "/w/t/README": "other", "/w/t/day=2/h=7/x": "other"}

@@ -17,9 +17,11 @@ import pyarrow.compute as pc
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.orc.arrow import cut_text
-from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
+from acidctl.orc.read.wide_timestamps import SWITCH, WideTimestamp, widened
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
+from acidctl.rows.convert.errors import HivesDifferError, NoConversion
 from acidctl.rows.convert.java_floats import java_texts
+from acidctl.rows.convert.times import double_seconds, exact_seconds, times_of, whole_seconds
 
 _TEXTS = ("string", "varchar", "char")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -30,19 +32,8 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _JAVA_BLANKS = "".join(map(chr, range(33)))
-# 15 October 1582; Hive 3 counts earlier days in another calendar.
-_GREGORIAN_DAY = -141_427
-_YEAR_10000 = 253_402_300_800
 # A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL.
 _LEAST_POWER = -100
-
-
-class NoConversion(Exception):
-    """A type cannot be converted to another; the text says why."""
-
-
-class HivesDifferError(Exception):
-    """Hive 3 and Hive 4 read different values."""
 
 
 def convert_leaf(
@@ -76,12 +67,8 @@ def convert_leaf(
             return convert_leaf(column.cast(pa.int32()), OrcType("int"), target)
         if own.kind in _NUMBERS and target.kind in ("boolean", *_NUMBERS):
             return _number(column, own, target)
-        if kinds == ("date", "timestamp"):
-            return _timestamps(column.cast(pa.timestamp("s")))
-        if own.kind in (*_INTEGERS, "boolean") and target.kind == "timestamp" and by is not Hive.HIVE3:
-            return _seconds(column)
-        if kinds == ("timestamp", "date"):
-            return column.cast(arrow_type(target), safe=False)
+        if (converted := _time(column, own, target, by)) is not None:
+            return converted
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise NoConversion(str(error).splitlines()[0]) from error
     raise NoConversion(
@@ -97,6 +84,8 @@ def hives_differ(own: OrcType, target: OrcType) -> bool:
         return False
     if own.kind == "float":
         return target.kind in ("double", "decimal", *_TEXTS, *_TIMES)
+    if own.kind == "decimal" or (own.kind == "timestamp" and target.kind in _NUMBERS):
+        return own.kind == "timestamp" and target.kind == "decimal"
     if own.kind in _TEXTS:
         return target.kind in ("binary", *_TIMES)
     return own.kind in _TIMES or target.kind in _TIMES
@@ -119,16 +108,22 @@ def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | No
     """
     if by is Hive.HIVE4 or not hives_differ(own, target):
         return
-    if own.kind == "float":
-        if by is Hive.HIVE3:
-            return
+    is_of_numbers = own.kind in ("boolean", *_NUMBERS) and target.kind == "timestamp"
+    has_both = own.kind == "float" or is_of_numbers or (own.kind, target.kind) == ("timestamp", "decimal")
+    if has_both and by is Hive.HIVE3:
+        return
+    if has_both and "timestamp" in (own.kind, target.kind):
+        by_three, by_four = (convert_leaf(column, own, target, by=hive) for hive in (Hive.HIVE3, Hive.HIVE4))
+        differs = not by_three.equals(by_four)
+    elif has_both:
         near = column.cast(pa.string()).cast(pa.float64())  # as Hive 3 has it
-        differs = pc.and_(pc.not_equal(near, column.cast(pa.float64())), pc.invert(pc.is_nan(near)))
+        is_other = pc.and_(pc.not_equal(near, column.cast(pa.float64())), pc.invert(pc.is_nan(near)))
+        differs = pc.any(is_other).as_py()
     elif own.kind == "date" and target.kind in _TEXTS:
-        differs = pc.less(column.cast(pa.int32()), _GREGORIAN_DAY)
+        differs = pc.any(pc.less(column.cast(pa.int32()), SWITCH)).as_py()
     else:  # Hive 3 converts times in the time zone of its process
-        differs = pc.is_valid(column)
-    if pc.any(differs).as_py():
+        differs = column.null_count < len(column)
+    if differs:
         raise HivesDifferError("Hive 3 and Hive 4 convert some of its values differently")
 
 
@@ -206,12 +201,24 @@ def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> p
     return pa.array([convert(text) for text in texts], arrow_type(target)).take(encoded.indices)
 
 
-def _seconds(column: pa.Array) -> pa.Array:
-    """Convert numbers of seconds since 1970 to TIMESTAMP, as Hive 4 does in every time zone."""
-    numbers = column.cast(pa.int32() if pa.types.is_boolean(column.type) else column.type).cast(pa.int64())
-    if pc.any(pc.or_(pc.less(numbers, _GREGORIAN_DAY * 86_400), pc.greater_equal(numbers, _YEAR_10000))).as_py():
-        raise NoConversion("it has times before 15 October 1582 or after 9999")
-    return _timestamps(numbers.cast(pa.timestamp("s")))
+# --- times -----------------------------------------------------------------------------------------------------------
+
+
+def _time(column: pa.Array, own: OrcType, target: OrcType, by: Hive) -> pa.Array | None:
+    """Convert to or from a time; return None for types that are not converted."""
+    if (own.kind, target.kind) == ("timestamp", "date"):
+        return column.cast(arrow_type(target), safe=False)
+    if target.kind == "timestamp":
+        if own.kind == "date":
+            return _timestamps(column.cast(pa.timestamp("s")))
+        return times_of(column, by) if own.kind in ("boolean", *_NUMBERS) else None
+    if own.kind != "timestamp" or target.kind not in ("boolean", *_NUMBERS):
+        return None
+    if target.kind == "decimal" and by is Hive.HIVE4:
+        return _decimal(exact_seconds(column), target)
+    if target.kind in (*_FLOATS, "decimal"):
+        return _number(double_seconds(column), OrcType("double"), target)
+    return _number(whole_seconds(column), OrcType("bigint"), target)
 
 
 def _timestamps(column: pa.Array) -> pa.Array:

@@ -73,6 +73,21 @@ def read_any_tail(source: ByteSource, declared: Declared | None = None) -> Table
     return file
 
 
+def read_orc_tail(source: ByteSource) -> Tail:
+    """Return the tail of a file that must be ORC.
+
+    Raises:
+        BadDataError: the file is damaged, or of another format, which is named if it is known.
+    """
+    try:
+        return read_tail(source)
+    except BadDataError as error:
+        if (format_ := sniff(source)) is Format.ORC:
+            raise
+        hint = "it does not belong here, or was overwritten: move it away, or restore it"
+        raise BadDataError(f"{source.path} is not an ORC file", f"it is {format_}", hint) from error
+
+
 def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None:
     """Return the number of rows of a data file by its footer; None for text.
 

@@ -90,7 +90,7 @@ class TextReader(ForeignReader):
         last = ends[stripe.offset + stripe.numberOfRows - 1] if stripe.numberOfRows else bounds[-1]
         lines = DelimitedBlock(block[bounds[-1] : last], stripe.numberOfRows, self._layout, self._source.path)
         with native_read(self._source.path, i):
-            return lines.columns(self._tail.schema.row_type, columns)
+            return lines.columns(self._tail.type_tree, columns)
 
 
 def _header_of(lines: Sequence[int], layout: TextLayout) -> tuple[list[int], list[int]]:

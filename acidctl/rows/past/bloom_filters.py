@@ -7,6 +7,7 @@ depend on the writer's character set, are not used, nor is any malformed filter.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -70,12 +71,14 @@ def with_bloom_filters(
         row_type: the row type that their positions refer to.
     """
 
+    @functools.cache
     def bounds(path: Path) -> ColumnBounds | None:
         plain, column = known(path), columns[path]
         file_column = own_column(source.row_type, column, row_type) if column.kind is ColumnSource.DATA else None
         if plain is None or file_column is None or not _can_hash(source.tail, file_column, column.type):
             return plain
-        return replace(plain, absent=lambda value: _is_absent(source.tail, stripe, file_column, value))
+        filters = functools.cache(lambda: row_filters(source.tail, stripe, file_column))
+        return replace(plain, absent=lambda value: _is_absent(filters, file_column, value))
 
     return bounds
 
@@ -88,11 +91,11 @@ def _can_hash(tail: Tail, own: OrcType, target: OrcType) -> bool:
     )
 
 
-def _is_absent(tail: Tail, stripe: int, own: OrcType, value: Any) -> bool:
+def _is_absent(read_filters: Callable[[], Sequence[RowFilter]], own: OrcType, value: Any) -> bool:
     hashed = _hash_of(own, value)
     if hashed is None:
         return False
-    filters = row_filters(tail, stripe, own)
+    filters = read_filters()
     return bool(filters) and not any(group.may_hold(hashed) for group in filters)
 
 

@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acidctl.acid.reasons import Reason
 from acidctl.base.errors import HistoryError, NotFoundError, UsageProblem
-from acidctl.location.snapshot import Snapshot, SnapshotSource
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder, StripeRange
@@ -27,10 +26,10 @@ from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.past_snapshot import require_same_ids
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
 from acidctl.rows.scan.arrow_rows import one_table
-from acidctl.rows.scan.columns import FileColumns, ScanColumn
-from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.rows.scan.columns import FileColumns, PartitionColumn, ScanColumn
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
+from acidctl.rows.scan.table_scan import Part, Summary
 
 GONE, NEW, CHANGED = "-", "+", "~"
 
@@ -84,8 +83,8 @@ class _Pair:
 class _Side(Scan):
     """The rows of one location that are in one snapshot but not in the other."""
 
-    def __init__(self, own: _Version, other: _Version, pair: _Pair, columns: Sequence[str] | None, **options: Any):
-        super().__init__(own.snapshot, columns, sources=own.sources, **options)
+    def __init__(self, own: _Version, other: _Version, pair: _Pair, **options: Any) -> None:
+        super().__init__(own.snapshot, sources=own.sources, **options)
         self._other = other
         self._pair = pair
         self._has_own = any(not source.is_delete and source.file.path not in pair.shared for source in own.sources)
@@ -143,52 +142,65 @@ class _Side(Scan):
         return ours if self._theirs is None else ours & ~self._theirs.holds(ids)
 
 
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """All locations of a table in two snapshots; the parts are unpacked while they are iterated over."""
+
+    starts: Sequence[Part]
+    ends: Sequence[Part]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[tuple[_Version, _Version, tuple[PartitionColumn, ...]]]:
+        for start, end in zip(self.starts, self.ends, strict=True):
+            yield _Version(start.snapshot, start.sources), _Version(end.snapshot, end.sources), end.partition
+
+
 class Difference:
     """The changed rows of a table between two write ids; made by :func:`table_difference`.
 
     Attributes:
         output_type, schema: of the rows, without the ``change`` column.
+        source: where the write-id list came from; it is the same for all locations.
+        notes: the assumptions of the snapshots.
+        warnings: those of both snapshots; see :attr:`TableScan.warnings`.
     """
 
-    def __init__(self, sides: Sequence[tuple[_Side, _Side]]) -> None:
-        self._sides = sides
-        self.output_type: OrcType = sides[0][0].output_type
-        self.schema: pa.Schema = sides[0][0].schema
+    def __init__(self, versions: _Versions, summary: Summary, columns: Sequence[str] | None, *, row_id: bool) -> None:
+        self._versions = versions
+        self._options = {"columns": columns, "row_type": summary.row_type, "row_id": row_id}
+        first, _ = next(self._sides())
+        self.output_type: OrcType = first.output_type
+        self.schema: pa.Schema = first.schema
+        self.source, self.notes = first.snapshot.source, list(summary.notes)
+        self.warnings = list(dict.fromkeys(summary.warnings))
 
     def __repr__(self) -> str:
-        return f"<acidctl difference of ({', '.join(self.output_type.names)}), locations: {len(self._sides)}>"
+        return f"<acidctl difference of ({', '.join(self.output_type.names)}), locations: {len(self._versions)}>"
+
+    def _sides(self) -> Iterator[tuple[_Side, _Side]]:
+        """Yield the rows that disappeared and appeared in each location; the deletes of one location are in memory."""
+        for before, after, partition in self._versions:
+            yield _sides(before, after, partition=partition, **self._options)
 
     def gone(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows that disappeared. Raises BadDataError or NotFoundError if a file cannot be read."""
-        for gone, _ in self._sides:
+        for gone, _ in self._sides():
             yield from gone.batches()
 
     def new(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows that appeared; for errors see :meth:`gone`."""
-        for _, new in self._sides:
+        for _, new in self._sides():
             yield from new.batches()
 
     def count(self) -> tuple[int, int]:
         """Return how many rows disappeared, and how many appeared, reading as few columns as possible."""
-        return sum(gone.count() for gone, _ in self._sides), sum(new.count() for _, new in self._sides)
-
-    @property
-    def notes(self) -> list[Reason]:
-        """Return the assumptions of the snapshots."""
-        return list(dict.fromkeys(note for snapshot in self._snapshots() for note in snapshot.state.notes))
-
-    @property
-    def source(self) -> SnapshotSource:
-        """Return where the write-id list came from; it is the same for all locations."""
-        return self._sides[0][0].snapshot.source
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return the warnings of both snapshots; see :attr:`TableScan.warnings`."""
-        return list(dict.fromkeys(text for snapshot in self._snapshots() for text in odd_layout(snapshot)))
-
-    def _snapshots(self) -> Iterator[Snapshot]:
-        return (side.snapshot for pair in self._sides for side in pair)
+        gone_rows = new_rows = 0
+        for gone, new in self._sides():
+            gone_rows += gone.count()
+            new_rows += new.count()
+        return gone_rows, new_rows
 
     @property
     def listed_type(self) -> OrcType:
@@ -198,7 +210,7 @@ class Difference:
 
     def listed(self) -> Iterator[pa.RecordBatch]:
         """Yield all changes with ``change`` as the first column, for each location first the rows that disappeared."""
-        for pair in self._sides:
+        for pair in self._sides():
             for mark, side in zip((GONE, NEW), pair, strict=True):
                 for batch in side.batches():
                     marks = pa.repeat(pa.scalar(mark), batch.num_rows)
@@ -227,7 +239,11 @@ class Difference:
             if name.lower() not in spelled:
                 raise NotFoundError(f"no column {name!r} for --key", f"there are {', '.join(self.schema.names)}")
         names = [spelled[name.lower()] for name in keys]
-        gone, new = (one_table(list(batches), self.schema) for batches in (self.gone(), self.new()))
+        old_rows, new_rows = list[pa.RecordBatch](), list[pa.RecordBatch]()
+        for old_side, new_side in self._sides():
+            old_rows += old_side.batches()
+            new_rows += new_side.batches()
+        gone, new = one_table(old_rows, self.schema), one_table(new_rows, self.schema)
         try:
             yield from pair_by_key(gone, new, names)
         except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as error:
@@ -250,21 +266,14 @@ def table_difference(
         NotFoundError: a column does not exist.
         BadDataError: a file cannot be read.
     """
-    starts, ends = table.scan(at=start).parts, table.scan(at=end).parts
-    versions = [
-        (_Version(a.snapshot, a.sources), _Version(b.snapshot, b.sources), b.partition)
-        for a, b in zip(starts, ends, strict=True)
-    ]
+    versions, summary = _Versions(table.scan(at=start).parts, table.scan(at=end).parts), Summary()
     for a, b, _ in versions:
         require_same_ids(*sorted((a.snapshot, b.snapshot), key=lambda snapshot: snapshot.write_ids.high_watermark))
-    types = [s.row_type for a, b, _ in versions for s in (*a.sources, *b.sources) if not s.is_delete]
-    row_type = table_row_type(versions[0][1].snapshot.declared, types)
-    return Difference(
-        [
-            _sides(before, after, columns, partition=partition, row_type=row_type, row_id=row_id)
-            for before, after, partition in versions
-        ]
-    )
+        _require_ids(a, b)
+        for version in (a, b):
+            summary.add(version.snapshot, version.sources, is_wanted=True)
+    summary.row_type = table_row_type(table.found[0].declared, summary.types())
+    return Difference(versions, summary, columns, row_id=row_id)
 
 
 def compare_locations(
@@ -280,19 +289,21 @@ def compare_locations(
         HistoryError: a compaction merged rows of an insert-only table, which have no ids.
         BadDataError: a file cannot be read.
     """
-    return _sides(_Version(before, open_sources(before)), _Version(after, open_sources(after)), columns, **options)
+    versions = _Version(before, open_sources(before)), _Version(after, open_sources(after))
+    _require_ids(*versions)
+    return _sides(*versions, columns=columns, **options)
 
 
-def _sides(before: _Version, after: _Version, columns: Sequence[str] | None, **options: Any) -> tuple[_Side, _Side]:
+def _sides(before: _Version, after: _Version, **options: Any) -> tuple[_Side, _Side]:
     pair = _Pair(before, after)
-    _require_ids(before, after, pair)
-    return _Side(before, after, pair, columns, **options), _Side(after, before, pair, columns, **options)
+    return _Side(before, after, pair, **options), _Side(after, before, pair, **options)
 
 
-def _require_ids(before: _Version, after: _Version, pair: _Pair) -> None:
+def _require_ids(before: _Version, after: _Version) -> None:
     """Refuse merged files of an insert-only table, since their rows have no ids to compare."""
+    shared = before.paths & after.paths
     unshared = [
-        [source for source in version.sources if not source.is_delete and source.file.path not in pair.shared]
+        [source for source in version.sources if not source.is_delete and source.file.path not in shared]
         for version in (before, after)
     ]
     if not all(unshared):

@@ -16,11 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.acid.bucket import MAX_BUCKET, MAX_STATEMENT
+from acidctl.acid.layout import NO_BUCKET, DataFile
 from acidctl.base import parallel
+from acidctl.orc.tail import Tail
 from acidctl.rows.read.delete_set import Bools, Longs
 from acidctl.rows.read.events import EventFile
 
 _NONE = -1
+_BUCKET = 3
+"""The column of an ACID file, counted depth first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,20 @@ def numbers_of(source: EventFile) -> frozenset[int]:
             for stripe in unclear:
                 buckets.update(np.unique(numbers(events.buckets(stripe))).tolist())
     return frozenset(buckets)
+
+
+def is_misplaced(file: DataFile, tail: Tail) -> bool:
+    """Return whether a file surely has events of another bucket than its name's, by the statistics of its footer.
+
+    Statistics of a file without a row index mean nothing (format section 3.4).
+    """
+    is_shown = file.bucket != NO_BUCKET and tail.is_acid and tail.stride
+    statistics = tail.column_statistics(_BUCKET) if is_shown else None
+    if statistics is None or not statistics.numberOfValues or not statistics.HasField("intStatistics"):
+        return False
+    ends = statistics.intStatistics
+    buckets = decode_all(np.array([ends.minimum, ends.maximum], np.int64)).bucket
+    return bool(((buckets != _NONE) & (buckets != file.bucket)).any())
 
 
 @dataclass(frozen=True, slots=True)

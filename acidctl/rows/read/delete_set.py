@@ -25,8 +25,8 @@ from acidctl.orc.tail import RecordKey, Tail
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-INSERT, DELETE = 0, 2
-"""Operation codes of events; 1 is update (format section 4)."""
+INSERT, UPDATE, DELETE = 0, 1, 2
+"""Operation codes of events (format section 4)."""
 
 # ORC column ids of a full-ACID file (format section 3.1).
 _ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = 2, 3, 4, 5

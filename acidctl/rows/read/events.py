@@ -26,9 +26,9 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
 from acidctl.orc.read.wide_timestamps import is_hybrid, proleptic_batch
-from acidctl.orc.tail import Tail, read_tail
-from acidctl.orc.types import OrcType
-from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
+from acidctl.orc.tail import Tail
+from acidctl.orc.types import ACID_COLUMNS, OrcType
+from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail, read_orc_tail
 from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs, StripeRange, stripe_ranges
 from acidctl.rows.read.row_numbers import RowNumbers, Synthetic
 from acidctl.storage.port import FileSystem
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 ID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 
+_IDS = frozenset(map(str.lower, ACID_COLUMNS))
 _ENDS_AT_ONCE = 256
 
 
@@ -96,8 +97,8 @@ class EventFile:
 
     @property
     def row_type(self) -> OrcType:
-        """Return the table's columns as this file declares them."""
-        return self.tail.schema.row_type
+        """Return the table's columns as this file declares them; without ids they may have the names of ids."""
+        return self.tail.schema.row_type if self.synthetic is None else self.tail.type_tree
 
     @property
     def rows(self) -> int:
@@ -157,7 +158,7 @@ class EventFile:
         """Open the file for reading. Raises BadDataError, NotFoundError or AccessError."""
         if self.format is not Format.ORC:
             return EventReader(self, open_foreign(self.tail.source, self.format, self.tail, self.declared))
-        return EventReader(self, open_orc(self.fs, self.path, self.length, self.tail))
+        return EventReader(self, open_orc(self.fs, self.path, self.length, self.tail, has_ids=self.synthetic is None))
 
     def stripe_ids(self) -> Iterator[Ids]:
         """Yield the ids of every stripe; for errors see :meth:`open` and :meth:`EventReader.ids`."""
@@ -357,12 +358,19 @@ def _opened(snapshot: Snapshot, file: DataFile, numbers: RowNumbers, *, full: bo
     source = ByteSource(snapshot.fs, path, length, file.size)
     format_ = Format.ORC
     if full:
-        tail = read_tail(source)
+        tail = read_orc_tail(source)
     else:
         recognized = read_any_tail(source, snapshot.declared)
         format_, tail = recognized.format, recognized.tail
     synthetic = None
-    if tail.is_acid and format_ is Format.ORC:
+    has_ids = tail.is_acid and format_ is Format.ORC
+    if has_ids and has_other_columns(snapshot.table_type, snapshot.declared):
+        raise BadDataError(
+            f"{snapshot.display(file.path)} has ids of rows, as in a full-ACID table",
+            "the table is insert-only, and Hive fails on such a file there",
+            "move it to the table that it belongs to",
+        )
+    if has_ids and snapshot.table_type is not TableType.INSERT_ONLY:
         _refuse_misnamed(snapshot, file, full=full)
     else:
         synthetic = numbers.of(file, tail)
@@ -373,22 +381,25 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
     """Refuse a file with the ACID columns that Hive does not read as ACID events (sections 5.1, 5.2 and 11).
 
     Raises:
-        BadDataError: the file is among the original files of a full-ACID table, or in a delta without a bucket's name;
-            or the table is insert-only.
+        BadDataError: the file is among the original files of a full-ACID table, or in a delta without a bucket's name.
     """
-    insert_only = snapshot.table_type is TableType.INSERT_ONLY
     in_base = file.directory is not None and file.directory.kind is Kind.BASE
     # A file of an insert-only table may have this name, and six columns with these names.
     is_either = not full and file.directory is not None
-    if insert_only or (not file.native_name and (is_either or (full and not in_base))):
-        why = "only bucket_N may have ACID columns; in an insert-only table they would be ordinary columns"
-        if insert_only:
-            why = "it has the ACID columns in an insert-only table, and acidctl would take them for ids"
+    if not file.native_name and (is_either or (full and not in_base)):
         raise BadDataError(
             f"Hive does not read {snapshot.display(file.path)} as ACID events",
-            why,
-            "move it away, or to where it belongs; or the table is of the other type: see --table-type",
+            "only bucket_N may have ACID columns; in an insert-only table they would be ordinary columns",
+            "move it away, or to where it belongs; if the table is insert-only, give --table-type insert-only or"
+            " --metastore",
         )
+
+
+def has_other_columns(table_type: TableType | None, declared: Declared | None) -> bool:
+    """Return whether a table is insert-only, and its columns are known not to be those of files with ids."""
+    if table_type is not TableType.INSERT_ONLY or not (declared and declared.columns):
+        return False
+    return not {name.lower() for name, _ in declared.columns} >= _IDS
 
 
 def _belongs(snapshot: Snapshot, source: EventFile, on_error: Callable[[DataFile, AcidctlError], None] | None) -> bool:

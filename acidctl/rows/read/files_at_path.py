@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, original_files
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     METADATA_ACID,
@@ -17,7 +18,7 @@ from acidctl.acid.names import (
 )
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError
-from acidctl.location.snapshot import take_snapshot
+from acidctl.location.snapshot import list_location, take_snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.rows.foreign.format import Format, sniff
@@ -34,7 +35,10 @@ _SIDE_FILES = {
 
 
 def event_files_at(
-    fs: FileSystem, path: str, on_error: Callable[[AcidctlError], None] | None = None
+    fs: FileSystem,
+    path: str,
+    on_error: Callable[[AcidctlError], None] | None = None,
+    table_type: TableType | None = None,
 ) -> list[EventFile]:
     """Return the data files at a path: one file, an ACID directory, or all files of a location.
 
@@ -42,6 +46,7 @@ def event_files_at(
 
     Args:
         on_error: receives the error of each file that cannot be opened, if the path is a directory; None raises it.
+        table_type: the type of the table; by default the files show it.
 
     Raises:
         NotFoundError: the path does not exist, or holds no data file.
@@ -49,9 +54,9 @@ def event_files_at(
     """
     entry = fs.stat(path)
     if not entry.is_dir:
-        return _one_file(fs, path, entry.size)
+        return _one_file(fs, path, entry.size, table_type)
     errors: list[AcidctlError] = []
-    files = _of_location(fs, path, is_dir=True, on_error=errors.append)
+    files = _of_location(fs, path, table_type, is_dir=True, on_error=errors.append)
     for error in errors:
         if on_error is None:
             raise error
@@ -61,7 +66,7 @@ def event_files_at(
     return files
 
 
-def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
+def _one_file(fs: FileSystem, path: str, size: int, table_type: TableType | None) -> list[EventFile]:
     """Return the file itself, or nothing if it has no committed row."""
     directory, name, length = _acid_directory(parent_of(path)), base_name(path), _flush_length(fs, path)
     if size == 0 and directory and is_native_data_file(name):
@@ -72,7 +77,7 @@ def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
     source = ByteSource(fs, path, length, size)
     try:
         tail = read_tail(source)
-        if tail.is_acid:
+        if tail.is_acid and table_type is not TableType.INSERT_ONLY:
             role = Role.DELETE if directory and directory.kind == "delete_delta" else Role.INSERT
             file = DataFile(name, size, role, directory, NO_BUCKET, True)
             return [EventFile(fs, file, path, length, tail, None)]
@@ -86,7 +91,7 @@ def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
         format_ = sniff(source)
         raise problem if format_ is Format.ORC else _of_other_format(fs.display(path), f"it is {format_}")
     errors: list[AcidctlError] = []
-    files = _of_location(fs, path, is_dir=False, on_error=errors.append)
+    files = _of_location(fs, path, table_type, is_dir=False, on_error=errors.append)
     if files:
         return files
     if errors:
@@ -110,7 +115,12 @@ def _acid_directory(path: str) -> AcidDirectory | None:
 
 
 def _of_location(
-    fs: FileSystem, path: str, *, is_dir: bool, on_error: Callable[[AcidctlError], None]
+    fs: FileSystem,
+    path: str,
+    table_type: TableType | None,
+    *,
+    is_dir: bool,
+    on_error: Callable[[AcidctlError], None],
 ) -> list[EventFile]:
     """Return the data files below `path`. Files before them are also opened if row numbers depend on their counts.
 
@@ -123,13 +133,14 @@ def _of_location(
     elif is_union_subdirectory(base_name(location)):
         location = parent_of(location)
     # Bad metadata of a base does not change the events in its files.
-    snapshot = take_snapshot(fs, location, on_bad_metadata=lambda _path, _error: None)
+    look = list_location(fs, location).of_type(table_type)
+    snapshot = take_snapshot(fs, location, on_bad_metadata=lambda _path, _error: None, look=look)
     files: list[DataFile] = []
     originals = []
     for name, entries in snapshot.listing.files_by_child.items():
         directory = _acid_directory(name)
         if directory is not None and any("/" in entry.path for entry in entries):
-            files += data_files_of(directory, entries)
+            files += data_files_of(directory, entries, table_type)
         else:
             originals += [entry for entry in entries if is_visible_path(entry.path)]
     files = original_files(originals) + sorted(files, key=_by_write_id)

@@ -199,12 +199,12 @@ def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:
 
 
 def lost_rows(loss: Loss, stripe: int | None, source: EventFile) -> str:
-    """Describe the lost rows of a file in words."""
+    """Describe the rows of a file that cannot be read in words."""
     what = "delete events" if loss.deletes else "rows"
     if stripe is None:
-        return f"its {loss.rows} {what} are lost"
+        return f"its {loss.rows} {what} cannot be read"
     before = sum(source.tail.stripes[i].numberOfRows for i in range(stripe))
-    return f"{what} {before + 1} to {before + (loss.rows or 0)} of its {source.rows} are lost"
+    return f"{what} {before + 1} to {before + (loss.rows or 0)} of its {source.rows} cannot be read"
 
 
 def with_loss(error: AcidctlError, lost: str) -> AcidctlError:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.base.errors import importing
+from acidctl.base.arguments import as_count
+from acidctl.base.errors import UsageProblem, importing
 from acidctl.orc.read.common_type import same_types
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class ArrowRows(ABC):
         return one_table(list(rows.to_batches()), rows.schema)
 
     def head(self, count: int = 10) -> pa.Table:
-        """Read the first rows; a small count reads little."""
+        """Read the first rows; a small count reads little. UsageProblem if it is not a whole number from 0 on."""
+        count = as_count(count, "count", 0, None)
         rows = self._rows()
         return one_table(list(rows.to_batches(count)), rows.schema)
 
@@ -58,10 +60,19 @@ class ArrowRows(ABC):
 
         Raises:
             EnvironmentProblem: pandas is not installed.
+            UsageProblem: pandas has no type for a column, such as a union.
         """
         with importing("cannot import pandas", "pip install pandas"):
             import pandas  # noqa: F401, PLC0415 - optional; pyarrow's own error is less clear
-        return self.to_table().to_pandas(**options)
+        rows = self.to_table()
+        try:
+            return rows.to_pandas(**options)
+        except pa.ArrowNotImplementedError as error:
+            raise UsageProblem(
+                "these columns cannot be put into a pandas data frame",
+                str(error),
+                "read the other columns, with columns=[...], or call to_table(), which keeps every type",
+            ) from error
 
     def _repr_html_(self) -> str:
         """Describe the object and its columns, without reading rows."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import passed_over
-from acidctl.acid.reasons import Code
+from acidctl.acid.reasons import Code, reason
 from acidctl.acid.unfinished import LayoutProblem, layout_problems
 from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
+
+if TYPE_CHECKING:
+    from acidctl.rows.read.events import EventFile
 
 
 def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = None) -> list[str]:
@@ -30,8 +34,12 @@ def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = No
             effect = "acidctl also reads it"
         elif problem.reason.code is Code.UNPADDED_DELETES:
             effect = "acidctl applies them"
+        elif problem.reason.code is Code.DEEP_DIRECTORY:
+            effect = "acidctl does not read it"
         elif problem.reason.code is Code.PARTITION_BESIDE:
             effect = "acidctl reads it as a partition"
+        elif problem.rule == "V25":
+            effect = "acidctl reads both"
         elif problem.rule == "V10":
             effect = f"{problem.others[0]} is read here"
         elif problem.others:
@@ -41,3 +49,13 @@ def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = No
         path = "" if skipped.path in text_of(skipped.reason) else f"{skipped.path}: "
         sentences.append(f"{shown}: {path}{text_of(skipped.reason)}{': it is not read' if skipped.is_certain else ''}")
     return sentences
+
+
+def misplaced_deletes(snapshot: Snapshot, sources: Iterable[EventFile]) -> Iterator[str]:
+    """Yield a sentence for each file of deletes whose footer shows events of another bucket than its name's."""
+    from acidctl.rows.read.bucket_numbers import is_misplaced  # noqa: PLC0415 - with Arrow: not for what only lists
+
+    for source in sources:
+        if source.is_delete and is_misplaced(source.file, source.tail):
+            why = reason(Code.MISPLACED_DELETES, path=source.file.path)
+            yield f"{snapshot.fs.display(snapshot.path)}: {text_of(why)}: acidctl applies them"

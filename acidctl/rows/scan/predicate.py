@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -79,6 +80,16 @@ class AnyOf:
 
 Node = ColumnComparison | Like | IsNull | Not | AllOf | AnyOf
 """A condition as a tree."""
+
+
+class RowCondition(Protocol):
+    """The methods of a condition that a scan calls; :class:`Predicate` documents their results."""
+
+    paths: tuple[Path, ...]
+
+    def mask(self, column: Callable[[Path], pa.Array]) -> pa.BooleanArray: ...
+
+    def may_match(self, bounds: Callable[[Path], ColumnBounds | None]) -> bool: ...
 
 
 class Predicate:

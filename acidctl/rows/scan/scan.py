@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type, row_of
-from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.convert.matching import Place, table_row_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, StripeRange
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, Ids, read_ids
 from acidctl.rows.read.selection import kept_rows, without_places
@@ -43,7 +43,8 @@ from acidctl.rows.scan.columns import (
     known_of_partition,
     known_of_stripe,
 )
-from acidctl.rows.scan.predicate import Predicate
+from acidctl.rows.scan.predicate import Path, Predicate, RowCondition
+from acidctl.rows.scan.pruning import ColumnBounds
 
 
 class Scan:
@@ -59,6 +60,8 @@ class Scan:
         row_type: of the result; by default the common type of the location's files.
         sources: the files of the snapshot, if they are open already.
         deletes: returns the delete set, if the caller may have loaded it already.
+        late: read the columns of the condition first, and the others only of stripes where a row meets it.
+        known: finds what is known of a column in a stripe, as :func:`known_of_stripe` does.
 
     Attributes:
         where: the parsed condition.
@@ -78,7 +81,7 @@ class Scan:
         *,
         row_id: bool = False,
         only: Mapping[str, Sequence[int]] | None = None,
-        where: str | Predicate | None = None,
+        where: str | RowCondition | None = None,
         skipping: Predicate | None = None,
         deleted: bool = False,
         partition: Sequence[PartitionColumn] = (),
@@ -86,9 +89,12 @@ class Scan:
         sources: Sequence[EventFile] | None = None,
         deletes: Callable[[], DeleteSet] | None = None,
         on_loss: OnLoss | None = None,
+        late: bool = False,
+        known: Callable[..., Callable[[Path], ColumnBounds | None]] = known_of_stripe,
     ) -> None:
         snapshot.require_history()
         self.snapshot = snapshot
+        self._known = known
         self._only = only
         self.deleted = deleted
         self._on_loss = on_loss
@@ -111,7 +117,8 @@ class Scan:
             from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - it imports sqlglot, which is slow
 
             where = parse_condition(where, self._names.struct)
-        self.where = where
+        self.where: RowCondition | None = where
+        self._late = late and where is not None
         self._skipping = self.where or skipping
         self._used = {path: self._names.find_path(path) for path in (self._skipping.paths if self._skipping else ())}
         where_columns = list(self._used.values()) if self.where else []
@@ -220,7 +227,8 @@ class Scan:
 
     def _wanted(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventFile, Sequence[int], FileColumns]]:
         """Yield files, the numbers of their stripes that may hold rows of the result, and the columns to read."""
-        places = [column.place for column in columns if column.kind is ColumnSource.DATA] + self._where_data
+        places = [column.place for column in columns if column.kind is ColumnSource.DATA]
+        places += [] if self._late else self._where_data
         if self._skipping and not self._skipping.may_match(
             lambda path: known_of_partition(self._used[path], self._partition)
         ):
@@ -232,13 +240,15 @@ class Scan:
             wanted = [stripe for stripe in stripes if self._may_match(source, stripe)]
             if stripes and not wanted:
                 continue
-            unique_places = list(dict.fromkeys(places))
-            declared = self.snapshot.declared
-            yield source, wanted, FileColumns(source.row_type, self.row_type, unique_places, source.format, declared)
+            yield source, wanted, self._file_columns(source, places)
+
+    def _file_columns(self, source: EventFile, places: Sequence[Place]) -> FileColumns:
+        unique = list(dict.fromkeys(places))
+        return FileColumns(source.row_type, self.row_type, unique, source.format, self.snapshot.declared)
 
     def _may_match(self, source: EventFile, stripe: int) -> bool:
         return self._skipping is None or self._skipping.may_match(
-            known_of_stripe(source, stripe, self._used, self.row_type, self._partition)
+            self._known(source, stripe, self._used, self.row_type, self._partition)
         )
 
     @cached_property
@@ -282,16 +292,29 @@ class Scan:
         self, events: EventReader, stripe: int, files: FileColumns, *, ids: bool, all_live: bool
     ) -> tuple[StripeRows, Bools | None]:
         """Return the rows of a stripe, with `ids` or without, and a mask of the result's rows; None for all."""
-        if ids:
-            read = StripeRows(events.source, *events.ids_with_rows(stripe, files.names), files)
-        else:
-            read = StripeRows(events.source, None, events.rows(stripe, files.names), files)
+        matching = None
+        if self._late:
+            first = self._file_columns(events.source, self._where_data)
+            read = self._rows(events, stripe, first, ids=self._where_ids)
+            matching = self._matching(read)
+            if matching is not None and not matching.any():
+                return read, matching
+        read = self._rows(events, stripe, files, ids=ids)
         live = None if all_live or read.ids is None else self._live(events.source, read.ids)
+        matching = matching if self._late else self._matching(read)
+        return read, live if matching is None else matching if live is None else live & matching
+
+    @staticmethod
+    def _rows(events: EventReader, stripe: int, files: FileColumns, *, ids: bool) -> StripeRows:
+        if ids:
+            return StripeRows(events.source, *events.ids_with_rows(stripe, files.names), files)
+        return StripeRows(events.source, None, events.rows(stripe, files.names), files)
+
+    def _matching(self, read: StripeRows) -> Bools | None:
         if self.where is None:
-            return read, live
+            return None
         mask = self.where.mask(lambda path: read.array(self._used[path], self._partition))
-        matching = np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), np.bool_)
-        return read, matching if live is None else live & matching
+        return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), np.bool_)
 
     def _count(self, events: EventReader, stripe: int, files: FileColumns) -> int:
         source = events.source

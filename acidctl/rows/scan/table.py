@@ -5,33 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Integral
 from typing import TypeVar
 
 import pyarrow as pa
 
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import DEFAULT_PARTITION
-from acidctl.acid.time_travel import of_one_table
+from acidctl.acid.time_travel import doubts_of_table, with_doubts
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
-from acidctl.base.arguments import as_path, require_type
-from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem
+from acidctl.base.arguments import as_flag, as_path, as_texts, require_type
+from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.base.packed import Packed
 from acidctl.location.arguments import is_hive_name
 from acidctl.location.find import find_table
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
-from acidctl.location.table_location import TableLocation, ever_changing, is_any_stale
+from acidctl.location.table_location import TableLocation, Unseen, ever_changing, is_any_stale
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.past_snapshot import seen_at
-from acidctl.rows.read.visibility import OnLoss, open_sources
+from acidctl.rows.read.visibility import Loss, OnLoss, open_sources
 from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.partition_values import PartitionValue, declared_type, partition_type, typed
-from acidctl.rows.scan.predicate import Predicate
+from acidctl.rows.scan.predicate import Predicate, RowCondition
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table_scan import Part, Summary, TableScan, may_be_skipped
 from acidctl.storage.registry import open_location
@@ -39,7 +40,7 @@ from acidctl.storage.registry import open_location
 # The locations may change between listing them and getting the write-id list: they are listed at most this often.
 _ATTEMPTS = 3
 # The snapshots of more locations are held as bytes, to save memory.
-_FEW_LOCATIONS = 500
+_FEW_LOCATIONS = 100
 
 _T = TypeVar("_T")
 
@@ -75,16 +76,19 @@ def open_table(
 
 
 def table_at(
-    url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, resolver: SnapshotResolver
+    url: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None,
+    resolver: SnapshotResolver,
+    table_type: TableType | None = None,
 ) -> Table:
-    """Find a table whose snapshots are taken by `resolver`; see :func:`open_table`."""
+    """Find a table of a given type, if the user gave one, whose snapshots `resolver` takes; see :func:`open_table`."""
     path = given = as_path(url)
     storage = {} if storage_options is None else storage_options  # a mapping of options by prefix may look empty
-    found = find_table(path, storage, resolver)
+    found = find_table(path, storage, resolver, table_type)
     if not is_hive_name(path):
         fs, root = open_location(path, storage)
         path = fs.display(root)
-    return Table(path, found, resolver, lambda newer: find_table(given, storage, newer))
+    return Table(path, found, resolver, lambda newer: find_table(given, storage, newer, table_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +189,10 @@ class Table(ArrowRows):
             HistoryError: compactions have destroyed the history that `at`, or the write-id list, needs.
             BadDataError: a file cannot be read.
         """
-        require_type(columns, Iterable, "columns", "give a list of names")
+        names = None if columns is None else as_texts(columns, "columns")
+        row_id, deleted = as_flag(row_id, "row_id"), as_flag(deleted, "deleted")
+        require_type(partition, Mapping, "partition", "give a dict of values by the names of partition columns")
+        require_type(on_loss, Callable, "on_loss", "give a function")  # type: ignore[arg-type]
         require_type(where, (str, Predicate), "where", "write a condition in SQL: 'id = 2'")
         require_type(at, Integral, "at", "give a write id")
         if at is not None and at < 0:
@@ -204,10 +211,10 @@ class Table(ArrowRows):
             what = f"no partition {_partition_path(partition or {})} in {self.path}"
             raise NotFoundError(what, f"there are {', '.join(existing)}{more}")
 
-        def scan_of(part: Part, where: str | Predicate | None) -> Scan:
+        def scan_of(part: Part, where: str | RowCondition | None) -> Scan:
             return Scan(
                 part.snapshot,
-                columns,
+                names,
                 row_id=row_id,
                 where=where,
                 deleted=deleted,
@@ -223,21 +230,27 @@ class Table(ArrowRows):
         self, at: int | None, partition: Mapping[str, PartitionValue], on_loss: OnLoss | None, skip_hint: str
     ) -> tuple[Summary, Packed[Part]]:
         """Open the files of the locations with these partition values, in the order of `found`."""
-        snapshots = self.snapshots_at(at)
-        summary = Summary()
 
-        def parts() -> Iterator[Part]:
+        def parts(snapshots: Iterable[Snapshot], summary: Summary, losses: list[Loss]) -> Iterator[Part]:
             for snapshot, found, location in zip(snapshots, self.found, self.locations, strict=True):
                 with may_be_skipped(skip_hint, "nothing in it can be read"):
-                    sources = open_sources(snapshot, on_loss)
+                    sources = open_sources(snapshot, losses.append if on_loss else None)
                 is_wanted = self._matches(location, partition)
                 summary.add(snapshot, sources, is_wanted=is_wanted)
                 if is_wanted:
                     yield Part(snapshot, tuple(self.partition_of(found)), sources)
 
-        opened = self._packed(parts(), lambda part: _shared(part.snapshot))
-        summary.row_type = table_row_type(snapshots[0].declared, summary.types())
-        return summary, opened
+        def opened(snapshots: Iterable[Snapshot]) -> tuple[Summary, Packed[Part], list[Loss]]:
+            summary, losses = Summary(), list[Loss]()
+            packed = self._packed(parts(snapshots, summary, losses), lambda part: _shared(part.snapshot))
+            return summary, packed, losses
+
+        summary, packed, losses = self._made_of_snapshots(at, opened)
+        for loss in losses:
+            assert on_loss
+            on_loss(loss)
+        summary.row_type = table_row_type(self.found[0].declared, summary.types())
+        return summary, packed
 
     def _packed(self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]]) -> Packed[_T]:
         return Packed(values, shared, is_needed=len(self.found) > _FEW_LOCATIONS)
@@ -294,33 +307,54 @@ class Table(ArrowRows):
 
     def snapshots_at(self, at: int | None) -> Sequence[Snapshot]:
         """Return a snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and the errors."""
+        return self._made_of_snapshots(at, lambda snapshots: self._packed(snapshots, _shared))
+
+    def _made_of_snapshots(self, at: int | None, make: Callable[[Iterable[Snapshot]], _T]) -> _T:
+        """Return what `make` makes of the snapshots of all locations; it is called again if the lists were too old."""
         if not self._is_new:
             self._renew()
         self._is_new = False
         for _ in range(_ATTEMPTS):
-            resolver = self._resolver.opened()
-            listed = [found.reload(resolver) for found in self.found]
-            snapshots = self._snapshots(listed, at)
+            unseen: list[Unseen] = []
+            problem = None
+            try:
+                made = make(self._snapshots(at, unseen))
+            except AcidctlError as error:
+                problem = error
             newer = self._resolver.refreshed(is_retry=True)
-            if not is_any_stale(listed, newer):
-                break
+            if not is_any_stale(unseen, newer):
+                if problem:
+                    raise problem
+                return made
             self._renew(newer)
-        else:
-            raise ever_changing(self.path)
-        for snapshot in snapshots:
-            snapshot.require_history()
-        return snapshots
+        raise ever_changing(self.path)
 
-    def _snapshots(self, listed: Sequence[TableLocation], at: int | None) -> Sequence[Snapshot]:
-        take = partial(seen_at, at=at)
-        if len(listed) == 1:
-            return [take(listed[0])]
-        snapshots = self._packed(parallel.results(take, listed), _shared)
-        if at is None:
-            return snapshots
-        states = of_one_table([snapshot.state for snapshot in snapshots], at, snapshots[0].write_ids)
-        pairs = zip(snapshots, states, strict=True)
-        return self._packed((replace(snapshot, state=state) for snapshot, state in pairs), _shared)
+    def _snapshots(self, at: int | None, unseen: list[Unseen]) -> Iterator[Snapshot]:
+        """Yield a snapshot of every location, and add to `unseen` what :func:`is_any_stale` needs to know of it."""
+        taken = self._taken(at, unseen)
+        if at is None or len(self.found) == 1:
+            yield from taken
+            return
+        snapshots = self._packed(taken, _shared)
+        doubts = doubts_of_table((snapshot.state for snapshot in snapshots), at, snapshots[0].write_ids)
+        for snapshot in snapshots:
+            yield replace(snapshot, state=with_doubts(snapshot.state, doubts))
+
+    def _taken(self, at: int | None, unseen: list[Unseen]) -> Iterator[Snapshot]:
+        resolver = self._resolver.opened()
+
+        def take(found: TableLocation) -> tuple[Snapshot, Unseen]:
+            now = found.reload(resolver)  # it holds its listing, so it is not kept
+            return seen_at(now, at), (now.hive, now.unseen())
+
+        write_ids = None
+        for snapshot, of_location in parallel.results(take, self.found):
+            if of_location[1]:
+                unseen.append(of_location)
+            snapshot.require_history()
+            if snapshot.write_ids != write_ids:
+                write_ids = snapshot.write_ids
+            yield replace(snapshot, write_ids=write_ids)  # equal lists are held once
 
     def _renew(self, resolver: SnapshotResolver | None = None) -> None:
         """Get new lists first, then the locations: older locations would lack what a transaction has added."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -22,8 +21,8 @@ from acidctl.rows.read.visibility import Unreadable, with_loss
 from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.rows.scan.arrow_types import add_wide, of_schema, schema_of, varies
 from acidctl.rows.scan.columns import PartitionColumn
-from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.rows.scan.predicate import Predicate
+from acidctl.rows.scan.odd_layout import misplaced_deletes, odd_layout
+from acidctl.rows.scan.predicate import RowCondition
 from acidctl.rows.scan.scan import Scan
 
 _T = TypeVar("_T")
@@ -47,21 +46,24 @@ class Summary:
         self.notes: dict[Reason, None] = {}
         self.newest = 0
         self.warnings: list[str] = []
-        self._types: list[tuple[int, OrcType]] = []
-        self._interned: dict[OrcType, OrcType] = {}  # most files have the same type
+        self._newest_of: dict[OrcType, int] = {}  # the last write id of the files of a type; most files have the same
 
-    def add(self, snapshot: Snapshot, sources: Iterable[EventFile], *, is_wanted: bool) -> None:
+    def add(self, snapshot: Snapshot, sources: Sequence[EventFile], *, is_wanted: bool) -> None:
         """Add a location. The types of its files count even if its rows are not wanted."""
-        rows = (source for source in sources if not source.is_delete)
-        self._types += [(s.file.max_write_id, self._interned.setdefault(s.row_type, s.row_type)) for s in rows]
+        for source in (source for source in sources if not source.is_delete):
+            kind, write_id = source.row_type, source.file.max_write_id
+            if write_id >= self._newest_of.get(kind, 0):
+                self._newest_of.pop(kind, None)  # of equal write ids the last file counts as the newest
+                self._newest_of[kind] = write_id
         if is_wanted:
             self.notes |= dict.fromkeys(snapshot.state.notes)
             ids = (v.directory.max_write_id for v in snapshot.state.verdicts if v.directory)
             self.newest = max(self.newest, max(ids, default=0))
-            self.warnings += odd_layout(snapshot)
+            self.warnings += [*odd_layout(snapshot), *misplaced_deletes(snapshot, sources)]
 
     def types(self) -> list[OrcType]:
-        return [kind for _, kind in sorted(self._types, key=itemgetter(0))]
+        """Return the row types of the files, each once, that of the newest file last."""
+        return sorted(self._newest_of, key=self._newest_of.__getitem__)
 
 
 class Part(NamedTuple):
@@ -88,7 +90,7 @@ class TableScan(ArrowRows):
         self,
         parts: Sequence[Part],
         summary: Summary,
-        scan_of: Callable[[Part, str | Predicate | None], Scan],
+        scan_of: Callable[[Part, str | RowCondition | None], Scan],
         where: str | None,
         skip_hint: str,
     ) -> None:

@@ -18,7 +18,7 @@ from acidctl.acid.names import (
 from acidctl.acid.state import EntryKind, State
 from acidctl.validation.checks.listing import ListingToCheck, on_listing
 from acidctl.validation.findings import ERROR, INFO, LISTING, MOST_NAMES, WARNING, Finding, Rule
-from acidctl.wording import text_of
+from acidctl.wording import human_count, text_of
 
 # --- small files ----------------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ def _flush_lengths(listed: ListingToCheck) -> Iterator[Finding]:
 
 V24 = Rule(
     "V24", ERROR, LISTING, "A data file cannot be read: it is damaged, not an ORC file, or crashes the reader.",
-    "Queries fail on it, and its rows are lost.",
+    "Queries fail on it, and its rows are not shown.",
     "Restore it from a copy; `acidctl dump` shows what can still be read.",
 )  # fmt: skip
 V25 = Rule(
@@ -145,7 +145,7 @@ def _data_files(listed: ListingToCheck) -> Iterator[Finding]:
                 yield V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
         raw = [file for file in files if not file.native_name]
         if len(raw) < len(files):
-            text = f"raw files stand beside {len(files) - len(raw)} bucket files: {{}}"
+            text = f"files of other names stand beside {human_count(len(files) - len(raw), 'bucket file')}: {{}}"
             yield from V25.of_several([file.path for file in raw], directory.name, text)
     names = {directory.name for directory in listed.current}
     for entry in listed.snapshot.listing.entries:

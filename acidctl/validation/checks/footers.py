@@ -16,15 +16,17 @@ from acidctl.base.worker_process import Beat
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
-from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
+from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type, is_acid
 from acidctl.rows.convert.leaves import is_converted
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format, TableFile, read_any_tail
+from acidctl.rows.read.bucket_numbers import is_misplaced
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_file_system
 from acidctl.validation.checks.files import V13, V24, V25, V36
-from acidctl.validation.findings import DEEP, ERROR, FOOTERS, INFO, WARNING, Finding, Rule, Severity, Unchecked
+from acidctl.validation.checks.operations import acid_v1
+from acidctl.validation.findings import ERROR, FOOTERS, INFO, WARNING, Finding, Rule, Severity, Unchecked
 from acidctl.wording import human_count
 
 _KINDS = ("int", "bigint", "int", "bigint", "bigint")
@@ -84,16 +86,22 @@ class TailTask:
     Attributes:
         path: absolute.
         is_full: the table is full ACID: every file is ORC.
+        is_insert_only: the table is insert-only: no column is an id, whatever its name.
+        has_other_columns: it is insert-only, and no file in it may have ids.
         is_compacted: it is in a base that a compaction made, or in a ``_v`` directory.
         schema: the table's columns, if the user gave them.
+        is_deep: the rows are checked, too, and show more than statistics.
     """
 
     storage: FileSystemSpec
     file: DataFile
     path: str
     is_full: bool
+    is_insert_only: bool
+    has_other_columns: bool
     is_compacted: bool
     schema: OrcType | None = None
+    is_deep: bool = False
     weight: ClassVar[int] = 0
     """Footers are small."""
 
@@ -126,6 +134,12 @@ class MarkerTask:
         return version
 
 
+V21 = Rule(
+    "V21", ERROR, FOOTERS, "The bucket in an event is not the bucket of its file's name.",
+    "Hive looks for deletes of bucket N in files of bucket N only: it ignores this one, or refuses to read the table.",
+    "To apply such deletes: `acidctl compact --major` with --apply-all-deletes. To keep what Hive shows: "
+    "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive.", "2",
+)  # fmt: skip
 V30 = Rule(
     "V30", ERROR, FOOTERS, "hive.acid.key.index is missing, or does not fit the stripes.",
     "Hive takes the ranges of its splits from it: deletes are skipped, or queries fail, and Hive up to 3.1 takes a "
@@ -232,7 +246,8 @@ class _FooterCheck:
             shown = self._fs.display(self._task.path)
             problem = BadDataError(f"the rows of {shown} cannot be checked", "it has encrypted columns")
             self._unchecked.append(Unchecked(self._file.path, problem))
-        is_acid = tail.is_acid and table_file.format is Format.ORC
+        may_have_ids = table_file.format is Format.ORC and not self._task.is_insert_only
+        is_acid = may_have_ids and tail.is_acid
         version = stats = None
         row = tail.type_tree
         if is_acid:
@@ -241,8 +256,10 @@ class _FooterCheck:
             self._acid_schema(tail.type_tree)
             self._key_index(tail, is_old=version is None)
             stats = self._stats(tail, is_old=version is None)
+            if not self._task.is_deep and is_misplaced(self._file, tail):
+                self._add(V21, f"events are of another bucket than the file's, {self._file.bucket}")
         else:
-            self._raw_schema(tail.type_tree)
+            self._raw_schema(tail.type_tree, may_have_ids=may_have_ids)
         self._columns(row)
         return TailFacts(
             self._file.path,
@@ -278,12 +295,15 @@ class _FooterCheck:
             self._add(V25, "an original file with the six ACID columns: it belongs in a delta or a base", WARNING)
         elif not self._file.native_name:
             in_base = self._file.directory is not None and self._file.directory.kind is Kind.BASE
-            effect = "Hive 4 reads it in a base, Hive 3 does not" if in_base else "Hive does not read it"
+            effect = "Hive reads it in a base, and nowhere else" if in_base else "Hive does not read it"
             self._add(V25, f"an ACID file whose name is not bucket_N: {effect}", WARNING)
 
-    def _raw_schema(self, tree: OrcType) -> None:
+    def _raw_schema(self, tree: OrcType, *, may_have_ids: bool) -> None:
+        if self._task.has_other_columns and is_acid(tree):
+            self._add(V25, "it has ids of rows, but the table is insert-only: Hive fails on it")
+            return
         names = tuple(name.lower() for name in tree.names)
-        if names[:5] == tuple(name.lower() for name in ACID_COLUMNS[:5]):
+        if may_have_ids and names[:5] == tuple(name.lower() for name in ACID_COLUMNS[:5]):
             self._add(V39, f"it has the ids, but no row: {_clipped(hive_type(tree))}")
             return
         if self._file.native_name or self._file.role is Role.DELETE:
@@ -420,8 +440,8 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
         if marker is None:
             continue
         if facts.acid_version is None and not any(f.rule == "V32" for f in facts.findings):
-            # Files that Hive 4 concatenates do not have this key.
-            severity = INFO if is_of_hive_4 else None
+            # Files that Hive 4 concatenates do not have this key, nor those that Hive writes without rows.
+            severity = INFO if is_of_hive_4 or facts.rows == 0 else None
             yield V32.finding(path, f"it is missing, _orc_acid_version says {marker}", severity=severity)
         elif facts.acid_version is not None and facts.acid_version != marker:
             yield V32.finding(path, f"it is {facts.acid_version}, _orc_acid_version says {marker}")
@@ -430,16 +450,3 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
             text = f"it has no _orc_acid_version, its files are of version {version}"
             yield V13.finding(directory, text, severity=WARNING)
     yield from acid_v1(old)
-
-
-V12 = Rule(
-    "V12", ERROR, DEEP, "An event's operation does not belong in such a directory, or a delete event has a row.",
-    "Hive 3 and newer ignore the operation: updates and deletes are read as rows.",
-    "Before Hive 3 reads an ACID v1 table: a major compaction with --for hive2. Nothing else compacts it.", "4.2",
-)  # fmt: skip
-
-
-def acid_v1(paths: list[str]) -> Iterator[Finding]:
-    """Yield rule V12's finding about a table of ACID version 1, if there are files with updates or deletes."""
-    text = "ACID v1: files hold updates or deletes; compact before Hive 3 reads them: {}"
-    return V12.of_several(paths, text=text, severity=INFO)

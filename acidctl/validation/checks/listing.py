@@ -113,8 +113,9 @@ def check_listing(listed: ListingToCheck) -> Iterator[Finding]:
 
 
 V1 = Rule(
-    "V1", ERROR, LISTING, "A directory has the prefix of an ACID directory, but the rest is not a name of Hive's.",
-    "Hive fails on the whole location; Hive 4 applies no delete of a delete delta whose numbers are not padded.",
+    "V1", ERROR, LISTING, "The name of an ACID directory, or of a file of deletes, is not one that Hive gives.",
+    "Hive fails on the whole location; Hive 4 applies no delete where the numbers of a delete delta, or of a file in "
+    "it, are not padded.",
     "Rename or remove it; nothing that Hive wrote is called so.", "1.1",
 )  # fmt: skip
 V2 = Rule(

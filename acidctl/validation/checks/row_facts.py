@@ -193,8 +193,9 @@ def compare(before: Keys, after: Keys) -> tuple[Bools, Bools]:
 V26 = Rule(
     "V26", ERROR, DEEP, "Events are not in ascending order of their key, or an event is there twice.",
     "Readers merge sorted files: deletes are missed, and rows appear twice.",
-    "Rows: run `acidctl compact --major`, which sorts. Deletes: the same with --apply-all-deletes, or "
-    "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, which keeps what it shows.", "4.2",
+    "Run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, vectorized: it keeps what it shows, in order and with ids "
+    "of its own. Where no event is there twice and the delta is not alone, `acidctl compact --major` sorts rows, too, "
+    "and deletes with --apply-all-deletes.", "4.2",
 )  # fmt: skip
 V34 = Rule(
     "V34", WARNING, DEEP, "Several delete events name the same row.",

@@ -25,7 +25,8 @@ from acidctl.rows.read.delete_set import Bools, Keys, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.files import V24
-from acidctl.validation.checks.footers import V12, V30, V31, V39, opened, severity_of_index
+from acidctl.validation.checks.footers import V21, V30, V31, V39, opened, severity_of_index
+from acidctl.validation.checks.operations import V12
 from acidctl.validation.checks.row_facts import (
     V29,
     Bounds,
@@ -91,7 +92,9 @@ class RowTask:
 
     def run(self, beat: Beat) -> RowFacts:
         """Return the facts. Raises NotFoundError, AccessError or StorageError if the file cannot be opened."""
-        reader, tail = _opened_file(self.storage, self.path, self.length, self.file.size, self.format, self.stamp)
+        reader, tail = _opened_file(
+            self.storage, self.path, self.length, self.file.size, self.format, self.stamp, is_native=self.is_native
+        )
         check = _RowCheck(self, tail)
         for stripe in range(self.first, self.end):
             check.stripe(reader, stripe)
@@ -101,23 +104,17 @@ class RowTask:
 
 @lru_cache(maxsize=4)
 def _opened_file(
-    storage: FileSystemSpec, path: str, length: int | None, size: int, form: Format, _stamp: int
+    storage: FileSystemSpec, path: str, length: int | None, size: int, form: Format, _stamp: int, *, is_native: bool
 ) -> tuple[OrcFile | ForeignReader, Tail]:
     fs = opened(storage)
     if form is Format.ORC:
-        orc = open_orc(fs, path, length)
+        orc = open_orc(fs, path, length, has_ids=is_native)
         return orc, orc.tail
     source = ByteSource(fs, path, size if length is None else length)
     tail = read_any_tail(source).tail
     return open_foreign(source, form, tail), tail
 
 
-V21 = Rule(
-    "V21", ERROR, DEEP, "The bucket in an event is not the bucket of its file's name.",
-    "Hive looks for deletes of bucket N in files of bucket N only: it ignores this one, or refuses to read the table.",
-    "To apply such deletes: `acidctl compact --major` with --apply-all-deletes. To keep what Hive shows: "
-    "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive.", "2",
-)  # fmt: skip
 V23 = Rule(
     "V23", ERROR, DEEP, "A value of the bucket column has an unknown codec, or reserved bits set.",
     "Hive refuses the row.",
@@ -221,7 +218,7 @@ class _RowCheck:
             if "row" in batch.schema.names:
                 with_row = batch.num_rows - batch.column("row").null_count
                 self.add(V12, "delete events have a row", with_row, f"in {task.file.path}")
-        elif is_v1:
+        elif is_v1 or in_base:  # every Hive reads an update in a base as the row that it is
             text, allowed = "events have an impossible operation", (0, 1 if in_base else 2)
         else:
             text, allowed = "events are not inserts by their operation", (0, 0)

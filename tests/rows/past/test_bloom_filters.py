@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyarrow import orc
 
 from acidctl.api import Location
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
+from acidctl.rows.past import bloom_filters
 from acidctl.rows.past.bloom_filters import mixed_number, murmur, row_filters
 from acidctl.storage.registry import open_location
 
@@ -29,6 +32,21 @@ def test_no_value_that_is_there_is_ruled_out_and_most_others_are(tmp_path: Path)
         assert all(any(one.may_hold(hashed) for one in filters) for hashed in hashes)
         others = [mixed_number(luck.randrange(2**62)) for _ in range(1000)]
         assert sum(any(one.may_hold(hashed) for one in filters) for hashed in others) < 300
+
+
+def test_filters_are_read_once_for_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"a": list(range(0, 200, 2))})
+    orc.write_table(table, tmp_path / "000000_0", bloom_filter_columns=[1])
+    read: list[int] = []
+
+    def counted(*args: Any) -> Any:
+        read.append(1)
+        return row_filters(*args)
+
+    monkeypatch.setattr(bloom_filters, "row_filters", counted)
+    values = ", ".join(str(value) for value in range(1, 100, 2))
+    (report,) = Location(tmp_path).erasure(f"a IN ({values})").reports
+    assert (report.events, len(read)) == (0, 1)
 
 
 def test_stripes_that_filters_rule_out_are_not_read(tmp_path: Path) -> None:

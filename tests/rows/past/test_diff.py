@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 from collections.abc import Iterable
@@ -31,7 +32,7 @@ from support.tables import spied_reads
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import HistoryError
-from acidctl.rows.past.diff import Difference, pair_by_key, table_difference
+from acidctl.rows.past.diff import Difference, _Side, pair_by_key, table_difference
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 from acidctl.rows.read.key_ranges import KeyRanges
@@ -104,6 +105,23 @@ def test_shared_stripes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [batch.to_pylist() for batch in found.listed()] == [[{"change": "-", "id": 44}]]
     assert {stripe for _, stripe in read} == {4}
     assert [one for one in read if one[0] != "ids"] == [("ids_with_rows", 4)]
+
+
+@pytest.mark.parametrize("keys", [None, ["id"]])
+def test_locations_are_compared_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: list[str] | None
+) -> None:
+    for day in range(30):
+        write_delta(tmp_path / f"day={day}", 1, pa.RecordBatch.from_pydict({"id": pa.array([day] * 3, pa.int32())}))
+        write_deletes(tmp_path / f"day={day}", 2, 1, [1])
+    monkeypatch.setattr("acidctl.rows.scan.table._FEW_LOCATIONS", 1)
+    found = table_difference(open_table(str(tmp_path)), 1, 2)
+    numbers = []
+    for rows in found.paired(keys) if keys else found.listed():
+        gc.collect()
+        numbers.append((sum(type(item) is _Side for item in gc.get_objects()), rows.num_rows))
+    assert sum(rows for _, rows in numbers) == 30
+    assert max(sides for sides, _ in numbers) <= 4
 
 
 @settings(deadline=None)

@@ -108,6 +108,15 @@ def test_lines_of_text_are_events_of_an_insert_only_table_alone(acidctl: Acidctl
     assert (found.status, [event["row"]["a"] for event in found.lines()]) == (4, [2])
 
 
+@pytest.mark.parametrize("content", [b"hi\n", TEXT])
+def test_a_text_beside_buckets_is_called_text(acidctl: Acidctl, tmp_path: Path, content: bytes) -> None:
+    write_acid(tmp_path / BUCKET, insert(1, 0, (2, "b")))
+    (tmp_path / "README").write_bytes(content)
+    found = acidctl("dump", tmp_path)
+    assert (found.status, len(found.lines())) == (4, 1)
+    assert "why: it is text" in found.err
+
+
 def test_six_columns_of_an_insert_only_table_are_no_ids(acidctl: Acidctl, tmp_path: Path) -> None:
     """They have the names of ACID columns; Hive shows all six, and does not read such a file in a full-ACID table."""
     for directory in ("delta_0000001_0000001_0000", "base_0000001"):

@@ -90,6 +90,49 @@ def test_originals_are_rows_that_can_be_lost(tmp_path: Path, base: str) -> None:
     assert [(lost.rows, lost.deletes) for lost in find_lost_rows(snapshot)] == [(2, 0)]
 
 
+def empty_base(table: Path, write_id: int, txn: int) -> str:
+    marker = table / f"base_{write_id:07d}_v{txn:07d}" / "_orc_acid_version"
+    marker.parent.mkdir()
+    marker.write_text("2")
+    return marker.parent.name
+
+
+def lost_in(table: Path) -> dict[str, int | None]:
+    snapshot = take_snapshot(FS, str(table), ValidWriteIds(high_watermark=LAST), ValidTxns(high_watermark=99))
+    return {lost.result.name: lost.rows for lost in find_lost_rows(snapshot)}
+
+
+@pytest.mark.parametrize(
+    ("second_base", "missed"),
+    [((2,), ROWS), ((1, 2), 0), ((), ROWS), ((1,), 0)],
+    ids=["lacks them, too", "has all rows", "is empty itself", "has the first rows alone"],
+)
+def test_rows_of_an_empty_base_are_missed_unless_what_hides_it_has_them(
+    tmp_path: Path, second_base: tuple[int, ...], missed: int
+) -> None:
+    """The second base was made from the first, or from its inputs before the first one was committed."""
+    for write_id in (1, 2):
+        write_by_pyorc(
+            tmp_path / f"delta_{write_id:07d}_{write_id:07d}_0000", [insert(write_id, r) for r in range(ROWS)]
+        )
+    first = empty_base(tmp_path, 1, 7)
+    if second_base:
+        write_by_pyorc(tmp_path / "base_0000002_v0000008", [insert(w, r) for w in second_base for r in range(ROWS)])
+    lost = {} if second_base else {empty_base(tmp_path, 2, 8): 2 * ROWS}
+    assert lost_in(tmp_path) == lost | ({first: missed} if missed else {})
+
+
+@pytest.mark.parametrize("deleted", range(ROWS + 1))
+def test_rows_of_an_empty_base_that_were_deleted_since_are_not_missed(tmp_path: Path, deleted: int) -> None:
+    """The second base has no rows because all of them were deleted, so that nothing hides behind it."""
+    write_by_pyorc(tmp_path / "delta_0000001_0000001_0000", [insert(1, row) for row in range(ROWS)])
+    first = empty_base(tmp_path, 1, 7)
+    if deleted:
+        write_by_pyorc(tmp_path / "delete_delta_0000002_0000002_0000", [delete(1, row, 2) for row in range(deleted)])
+    second, missed = empty_base(tmp_path, 2, 8), ROWS - deleted
+    assert lost_in(tmp_path) == ({first: missed, second: missed} if missed else {})
+
+
 def test_the_work_grows_as_empty_results_do(tmp_path: Path) -> None:
     """Each replaced two deltas, and a wide delete delta lies across all of them."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import datetime
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from pyiceberg.catalog.sql import SqlCatalog
 from support.files.acid_files import damage_stripe, write_deletes, write_delta
 
 import acidctl
-from acidctl.base.errors import BadDataError, EnvironmentProblem
+from acidctl.base.errors import BadDataError, EnvironmentProblem, UsageProblem
 from acidctl.orc.types import OrcType
+from acidctl.rows.scan.arrow_rows import ArrowRows
 
 TYPES = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "name"))
 ROWS = pa.RecordBatch.from_pydict(
@@ -73,7 +75,7 @@ def test_an_error_comes_after_the_rows_before_it_whoever_reads(table: Path) -> N
     for threads in (1, 4):
         batches = scan.to_batches(threads=threads)
         assert next(batches)["id"].to_pylist() == [2, 3]
-        with pytest.raises(BadDataError, match="rows 1 to 3 of its 3 are lost") as caught:
+        with pytest.raises(BadDataError, match="rows 1 to 3 of its 3 cannot be read") as caught:
             next(batches)
         assert caught.value.hint.endswith("; on_loss reads the rest")
 
@@ -172,6 +174,27 @@ def test_pandas_is_missing(table: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(EnvironmentProblem, match="cannot import pandas") as caught:
         acidctl.open_table(table).to_pandas()
     assert caught.value.hint == "pip install pandas"
+
+
+class _Union(ArrowRows):
+    """One row with a union."""
+
+    batch = pa.RecordBatch.from_arrays(
+        [pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1]), pa.array(["x"])])], names=["either"]
+    )
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.batch.schema
+
+    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        yield self.batch
+
+
+def test_a_union_is_refused_by_name_where_pandas_has_none() -> None:
+    with pytest.raises(UsageProblem, match="pandas") as caught:
+        _Union().to_pandas()
+    assert "to_table" in caught.value.hint
 
 
 def test_dates_of_partitions_reach_pandas_and_polars(table: Path) -> None:

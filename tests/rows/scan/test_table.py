@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import gc
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,8 @@ from support.files.acid_files import (
 )
 
 import acidctl
+from acidctl.acid.listing import Listing
+from acidctl.base import packed
 from acidctl.base.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
@@ -200,7 +205,7 @@ def test_a_damaged_stripe_says_which_rows_are_lost(tmp_path: Path) -> None:
     with pytest.raises(BadDataError) as caught:
         opened.scan().to_table()
     assert "bucket_00000" in caught.value.what
-    assert "rows 11 to 20 of its 20 are lost" in caught.value.why
+    assert "rows 11 to 20 of its 20 cannot be read" in caught.value.why
     losses: list[Loss] = []
     found = opened.scan(on_loss=losses.append).to_table()
     assert found.num_rows == 15
@@ -280,11 +285,79 @@ def test_files_that_vanish_or_are_replaced(tmp_path: Path) -> None:
     file = tmp_path / "a" / "delta_0000001_0000001_0000" / "bucket_00000"
     scan = acidctl.open_table(str(tmp_path / "a")).scan()
     file.write_bytes((tmp_path / "b" / "delta_0000001_0000001_0000" / "bucket_00000").read_bytes())
-    with pytest.raises(BadDataError, match=r"was replaced while the table was read.*its 110 rows are lost"):
+    with pytest.raises(BadDataError, match=r"was replaced while the table was read.*its 110 rows cannot be read"):
         scan.to_table()
     file.unlink()
-    with pytest.raises(NotFoundError, match=r"has vanished.*its 110 rows are lost"):
+    with pytest.raises(NotFoundError, match=r"has vanished.*its 110 rows cannot be read"):
         scan.to_table()
+
+
+@pytest.fixture
+def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table of 100 partitions, whose snapshots are held as bytes."""
+    write_acid(tmp_path / "t" / "day=0" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0))
+    for day in range(1, 100):
+        shutil.copytree(tmp_path / "t" / "day=0", tmp_path / "t" / f"day={day}")
+    monkeypatch.setattr("acidctl.rows.scan.table._FEW_LOCATIONS", 1)
+    return tmp_path / "t"
+
+
+@pytest.mark.parametrize("at", [None, 1])
+def test_no_listing_stays_in_memory_when_all_snapshots_are_taken(
+    many: Path, monkeypatch: pytest.MonkeyPatch, at: int | None
+) -> None:
+    numbers = []
+
+    def is_stale(*_: object) -> bool:
+        gc.collect()
+        numbers.append(sum(type(item) is Listing for item in gc.get_objects()))
+        return False
+
+    monkeypatch.setattr("acidctl.rows.scan.table.is_any_stale", is_stale)
+    is_stale()
+    assert acidctl.open_table(str(many)).scan(at=at).count() == 100
+    assert numbers[1] - numbers[0] < 10
+
+
+def test_each_location_is_packed_once(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    class Pickler(packed._Pickler):
+        def __init__(self, *arguments: Any) -> None:
+            calls["packed"] += 1
+            super().__init__(*arguments)
+
+    class Unpickler(packed._Unpickler):
+        def __init__(self, *arguments: Any) -> None:
+            calls["unpacked"] += 1
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(packed, "_Pickler", Pickler)
+    monkeypatch.setattr(packed, "_Unpickler", Unpickler)
+    scan = acidctl.open_table(str(many)).scan(where="a = 3")
+    assert calls == {"packed": 100, "unpacked": 1}
+    calls.clear()
+    scan.count()
+    assert calls == {"unpacked": 100}
+
+
+def test_lists_that_were_too_old_are_taken_again(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = shutil.copytree(table, tmp_path / "t")
+    file = next((copied / "day=2024-01-01").rglob("bucket_00000"))
+    content = file.read_bytes()
+    file.write_bytes(b"damaged")
+    changes: list[Callable[[], object]] = []
+
+    def is_stale(*_: object) -> bool:
+        return bool(changes) and (changes.pop()(), True)[1]
+
+    monkeypatch.setattr("acidctl.rows.scan.table.is_any_stale", is_stale)
+    opened, losses = acidctl.open_table(str(copied)), list[Loss]()
+    changes.append(lambda: None)
+    assert opened.scan(on_loss=losses.append).count() < 26
+    assert [loss.path for loss in losses] == [str(file)]
+    changes.append(lambda: file.write_bytes(content))
+    assert opened.scan().count() == 26
 
 
 def test_tails_of_a_large_table_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +371,7 @@ def test_tails_of_a_large_table_are_read_once(tmp_path: Path, monkeypatch: pytes
         read[source.path] += 1
         return read_tail(source, *rest)
 
-    monkeypatch.setattr("acidctl.rows.read.events.read_tail", counting)
+    monkeypatch.setattr("acidctl.rows.read.events.read_orc_tail", counting)
     for path, rows, few in ((tmp_path / "day=1", 6, 1), (tmp_path, 12, 1), (tmp_path, 12, 2)):
         monkeypatch.setattr("acidctl.rows.scan.table._FEW_LOCATIONS", few)
         read.clear()
