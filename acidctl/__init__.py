@@ -43,9 +43,7 @@ def __getattr__(name: str) -> object:
             return getattr(import_module(_LAZY[name]), name)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "thrift":
-                errors = import_module("acidctl.base.errors")
-                what, hint = "no metastore can be asked", "pip install 'acidctl[metastore]'"
-                raise errors.EnvironmentProblem(what, "the package thrift is not installed", hint) from error
+                raise import_module("acidctl.base.errors").unexpected(error) from error
             raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

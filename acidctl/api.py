@@ -16,7 +16,7 @@ from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.listing import TableType
 from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.base.arguments import as_path, require_type
+from acidctl.base.arguments import as_path, require_type, unusable
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.base.nearest import member
@@ -164,7 +164,7 @@ class Location:
 
     def evidence(self) -> Evidence:
         """Return whether it is known to be of a transactional table, and of which type."""
-        return self._found.reload().evidence()
+        return self._found.reload().evidence
 
     def state(self) -> pa.Table:
         """Return a row for every directory and file at its top level, with its state and the reason.
@@ -211,8 +211,8 @@ class Location:
         Raises:
             HistoryError: a compaction has destroyed one of the two.
         """
-        names = None if columns is None else tuple(columns)
-        return diff(self._found_now(), DiffOptions(start=start, end=end, columns=names, **options))
+        chosen: Any = {"start": start, "end": end, "columns": columns, **options}
+        return diff(self._found_now(), DiffOptions(**chosen))
 
     def advise(self) -> Advice:
         """Return what reading it costs, and what a compaction would save."""
@@ -289,7 +289,11 @@ class Location:
         Raises:
             AcidctlError: it was refused or failed; nothing was changed then.
         """
-        answer = self._compacted(compact_options(options), table_type, engine)
+        chosen = compact_options(options)
+        if engine is not None and not (callable(engine) and hasattr(engine, "cores")):
+            raise unusable(engine, "engine", "give a LocalEngine of acidctl.compaction.local_engine, or Spark's")
+        _refuse_elsewhere("compact", {"dry_run": True} if chosen.dry_run else {})
+        answer = self._compacted(chosen, table_type, engine)
         if answer.error:
             raise answer.error
         assert isinstance(answer, Compacted | NoWork)
@@ -454,10 +458,10 @@ def _done(outcomes: Iterator[Outcome], events: Events) -> list[Outcome]:
 
 
 _ELSEWHERE = {
-    "dry_run": ("in Python another verb plans", "call plan_clean, plan_repair or trash"),
+    "dry_run": ("in Python other methods plan", "call plan_compaction, plan_clean, plan_repair or trash"),
     "plan": ("plans in files are for the command line", "run `acidctl clean --plan`"),
     "apply": ("plans in files are for the command line", "run `acidctl clean --apply`"),
-    "list": ("it restores", "call trash"),
+    "list": ("in Python another method lists the runs", "call trash"),
 }
 """Options of commands that change what a command does: why a verb of Python does not take them, and what does."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.api import DAY, Location, compact_options, resolver_of, storage_of, validate_options
-from acidctl.base.arguments import as_path
+from acidctl.base.arguments import as_path, as_texts
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import AcidctlError
 from acidctl.compaction.local_engine import LocalEngine
@@ -75,7 +75,7 @@ def find(
     Args and errors are those of :class:`acidctl.Location`; one write-id list is good for one table. `exclude` are names
     of tables, ``db.tmp_*``, that are left out where such a name means several. Nothing is looked at yet.
     """
-    resolver = resolver_of(snapshot, assume_committed, open_warehouse(metastore, exclude))
+    resolver = resolver_of(snapshot, assume_committed, open_warehouse(metastore, as_texts(exclude, "exclude")))
     return Locations(Selection(tuple(map(as_path, urls)), storage_of(storage_options), resolver))
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from acidctl.acid.reasons import Code, Reason
-from acidctl.base.errors import AcidctlError, ExitStatus, GoneError
+from acidctl.base.errors import AcidctlError, DeadlineError, ExitStatus, GoneError
 from acidctl.wording import joined
 
 
@@ -29,6 +29,8 @@ class Result(StrEnum):
     REFUSED = "refused"
     REQUESTED = "requested"
     REPAIRED = "repaired"
+    WRITTEN = "written"
+    ERASED = "erased"
     FINDINGS = "findings"
     UNCHECKED = "unchecked"
     NOTHING_FOUND = "nothing-found"
@@ -46,7 +48,9 @@ DROPPED = Reason(Code.DROPPED_MEANWHILE)
 TIME_IS_UP = Reason(Code.TIME_IS_UP)
 """Why a location is left for another run, most of the time."""
 
-CHANGING = frozenset({Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED, Result.REPAIRED})
+CHANGING = frozenset(
+    {Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED, Result.REPAIRED, Result.WRITTEN}
+)
 """Results after which a location is not what it was."""
 
 
@@ -90,7 +94,8 @@ class Details:
 class Outcome:
     """The outcome of one location; each verb has a class that adds what it knows.
 
-    A location that was dropped meanwhile did not fail: there is nothing to do.
+    A location that was dropped meanwhile did not fail: there is nothing to do. If the deadline of the run came first,
+    it is left for another run.
 
     Attributes:
         location: as a user would type it.
@@ -107,8 +112,13 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if isinstance(self.error, GoneError):
-            for name, value in (("result", Result.NOTHING_TO_DO), ("reasons", (DROPPED,)), ("error", None)):
-                object.__setattr__(self, name, value)
+            self._did_not_fail(Result.NOTHING_TO_DO, DROPPED)
+        elif isinstance(self.error, DeadlineError):
+            self._did_not_fail(Result.POSTPONED, TIME_IS_UP)
+
+    def _did_not_fail(self, result: Result, why: Reason) -> None:
+        for name, value in (("result", result), ("reasons", (why,)), ("error", None)):
+            object.__setattr__(self, name, value)
 
     @property
     def reason(self) -> str:

@@ -751,8 +751,17 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     _means(Code.OTHERS_GAIN_MORE, "{count} others gain more", "wait: its turn comes when they are done", count=12),
     # layouts that Hive never writes
     _means(
+        Code.DEEP_DIRECTORY, "{path} lies in a folder: Hive 4 reads it, and Hive 3 passes over it or fails",
+        _MOVE, path="old/delta_0000003_0000003_0000",
+    ),
+    _means(
         Code.DELETES_ARE_ROWS, "{by[0]} is a delete delta in an insert-only table: Hive reads its events as rows",
         _VALIDATE, by=(_DELETES,),
+    ),
+    _means(
+        Code.MISPLACED_DELETES,
+        "{path} holds deletes of rows of other buckets: Hive 4 looks for those only in files of these buckets, as"
+        " Hive 3 does in a table with buckets", _VALIDATE, path="delete_delta_0000003_0000003_0000/bucket_00001",
     ),
     _means(
         Code.OVERLAP,
@@ -766,13 +775,21 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         _VALIDATE, by=("delta_0000003_0000006", "delta_0000005_0000008"), how="ranges",
     ),
     _means(
-        Code.PARTITION_BESIDE, "{path} lies beside other files: if the table has no partitions, Hive reads it, too",
-        _VALIDATE, path="dt=2026-11-23",
+        Code.PARTITION_BESIDE,
+        {
+            "full-acid": "{path} lies beside other files: if the table has no partitions, Hive reads it, too",
+            "insert-only": "{path} lies beside other files: if the table has no partitions, Hive 4 reads the bases and"
+            " deltas in it, too",
+        },
+        _VALIDATE, path="dt=2026-11-23", how="full-acid",
     ),
     _means(
         Code.STRAY_FILE,
         {
-            "beside": "in {by[0]} {file} stands beside bucket files, and has another name",
+            "beside": "in {by[0]} {file} stands beside bucket files, and has another name: Hive reads only the files"
+            " without ids, or else only the bucket files",
+            "beside-in-base": "in {by[0]} {file} stands beside bucket files, and has another name: Hive reads it if it"
+            " has ids, and fails if not",
             "name": "{path} does not have a name that Hive gives to data files in {by[0]}",
             "nested": "{path} is nested in {by[0]}",
             "no-bucket": "{path} is not a bucket file, though its name begins like one",
@@ -787,8 +804,12 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     ),
     _means(
         Code.UNPADDED_DELETES,
-        "Hive 3 fails on {by[0]}, and Hive 4 applies none of its deletes: Hive looks for {name}", _VALIDATE,
-        by=("delete_delta_3_3",), name="delete_delta_0000003_0000003",
+        {
+            "directory": "Hive 3 fails on {by[0]}, and Hive 4 applies none of its deletes: Hive looks for {name}",
+            "file": "Hive 4 makes another name of the numbers in {by[0]}, so it applies none of the deletes there, or"
+            " fails, and Hive 3 applies them",
+        },
+        _VALIDATE, by=("delete_delta_3_3",), name="delete_delta_0000003_0000003", how="directory",
     ),
     # whether a cleaning takes a directory
     _means(

@@ -431,6 +431,28 @@ def test_results_are_one_line_however_large(tmp_path: Path) -> None:
         lambda t: acidctl.open_table(t).scan(where=3),
         lambda t: acidctl.open_table(t).scan(at="1"),
         lambda _: list(acidctl.find(3, assume_committed=0)),
+        lambda t: list(acidctl.find(t, exclude=3)),
+        lambda t: acidctl.open_table(t).scan(columns=[1]),
+        lambda t: acidctl.open_table(t).scan(columns=b"a"),
+        lambda t: acidctl.open_table(t).scan(partition=1),
+        lambda t: acidctl.open_table(t).scan(partition="day=1"),
+        lambda t: acidctl.open_table(t).scan(row_id="false"),
+        lambda t: acidctl.open_table(t).scan(deleted={}),
+        lambda t: acidctl.open_table(t).scan(on_loss="zz"),
+        lambda t: acidctl.open_table(t).head(1.5),
+        lambda t: acidctl.open_table(t).head(-5),
+        lambda t: acidctl.open_table(t).scan().head("zz"),
+        lambda t: acidctl.Location(t).diff(1, 2, 3),
+        lambda t: acidctl.Location(t).diff(1, 2, [1]),
+        lambda t: acidctl.Location(t).diff("1"),
+        lambda t: acidctl.Location(t).validate(schema=1),
+        lambda t: acidctl.Location(t).validate(rules=1),
+        lambda t: acidctl.Location(t).validate(rules=[1]),
+        lambda t: acidctl.Location(t).validate(tasks="local"),
+        lambda t: acidctl.Location(t).erasure(1),
+        lambda t: acidctl.Location(t, assume_committed=0).compact("major", "local"),
+        lambda t: acidctl.Location(t, assume_committed=0).compact("major", 0),
+        lambda t: acidctl.Location(t, assume_committed=0).compact("major", object()),
     ],
 )
 def test_a_wrong_type_is_refused_by_name(tmp_path: Path, call: Any) -> None:
@@ -439,6 +461,17 @@ def test_a_wrong_type_is_refused_by_name(tmp_path: Path, call: Any) -> None:
         call(tmp_path / "t")
     assert caught.value.what
     assert caught.value.hint
+
+
+def test_no_text_waives_a_safeguard(crud: Path) -> None:
+    """The texts "false" and "no" are true for Python."""
+    one = acidctl.Location(crud, assume_committed=0)
+    one.compact("major")
+    before = sorted(crud.rglob("*"))
+    for name in ("unsafe_retention", "no_trash", "leftovers"):
+        with pytest.raises(UsageProblem, match=name):
+            one.clean(0, **{"unsafe_retention": True, name: "false"})
+    assert sorted(crud.rglob("*")) == before
 
 
 def test_plans_are_tables_in_notebooks(tmp_path: Path) -> None:
@@ -493,14 +526,17 @@ def test_a_check_looks_again_where_a_compaction_ended_meanwhile(tmp_path: Path, 
     [
         ("clean", "dry_run"), ("clean", "plan"), ("clean", "apply"), ("plan_clean", "plan"), ("plan_clean", "apply"),
         ("plan_clean", "dry_run"), ("restore", "list"), ("restore", "dry_run"), ("purge", "dry_run"),
-        ("repair", "dry_run"), ("plan_repair", "dry_run"),
+        ("repair", "dry_run"), ("plan_repair", "dry_run"), ("compact", "dry_run"),
     ],
 )  # fmt: skip
 def test_what_only_a_command_can_be_told_is_refused_by_name(crud: Path, verb: str, option: str) -> None:
     one = acidctl.Location(crud, assume_committed=0)
     before = sorted(crud.rglob("*"))
     with pytest.raises(UsageProblem, match=option) as refusal:
-        getattr(one, verb)(**{option: True})
+        if verb == "compact":
+            one.compact(acidctl.CompactOptions(major=True, **{option: True}))
+        else:
+            getattr(one, verb)(**{option: True})
     assert refusal.value.why
     assert refusal.value.hint
     assert sorted(crud.rglob("*")) == before

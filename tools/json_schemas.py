@@ -44,6 +44,10 @@ _TO_COMPACT = {
     "rows?": "int", "rowsDropped?": "int", "stripesCopied?": "int", "stripesEncoded?": "int", "verified?": "str",
     "taskSeconds?": "num", "finished?": ["str"],
 }  # fmt: skip
+_TO_WRITE = {
+    "verb?": "str", "writeId?": "int", "transaction?": "int?", "lock?": "str", "inserted?": "int", "updated?": "int",
+    "deleted?": "int", "replaces?": "bool", "files?": "int", "bytes?": "int", "partitions?": ["str"],
+}  # fmt: skip
 _TO_CLEAN = {
     "bytes?": "int",
     "files?": "int",
@@ -184,6 +188,11 @@ SHAPES: dict[str, Shape] = {
     },
     "diff-count": {"disappeared": "int", "appeared": "int", "snapshotSource": "source"},
     "compact": {**_OUTCOME, **_TO_COMPACT},
+    **{verb: {**_OUTCOME, **_TO_WRITE} for verb in ("insert", "update", "delete", "merge", "truncate")},
+    "erase": {
+        **_OUTCOME, **_TO_WRITE, **_TO_COMPACT, **_TO_CLEAN, **_IN_TRASH, "events?": "int", "isKnown?": "bool",
+        "steps?": ["str"], "files?": "any",
+    },
     "clean": {**_OUTCOME, **_TO_CLEAN},
     "restore": {**_OUTCOME, **_IN_TRASH},
     "nightly": {

@@ -285,7 +285,7 @@ def _facts(option: click.Option, context: click.Context) -> str:
     if isinstance(option.type, click.IntRange):
         facts += _range(option.type)
     default = option.get_default(context)
-    if not option.is_flag and isinstance(default, str | int | float):
+    if not option.is_flag and isinstance(default, str | int | float) and default != "":
         facts += f" The default is {default}."
     return f"{facts} Required." if option.required else facts
 

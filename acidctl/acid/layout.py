@@ -32,6 +32,8 @@ _DATA = re.compile(r"[0-9]{6,}_[0-9]+(?:_copy_[0-9]+)?")
 """A file without synthetic columns, as Hive names it: the number of its task has at least six digits."""
 
 _CHECKSUM = ".crc"
+OWN = ".acidctl-"
+"""Begins the names of acidctl's locks, logs, trashes and backups."""
 
 NO_BUCKET = -1
 """Hive's bucket id of a file whose name follows no pattern."""
@@ -132,6 +134,13 @@ def _is_known(name: str, is_acid: bool) -> bool:
 
 def _is_data(name: str, *, native: bool = False) -> bool:
     return _DATA.fullmatch(name) is not None or (native and isinstance(parse_file(name), BucketFile))
+
+
+def holds_strangers_alone(listing: Listing) -> bool:
+    """Return whether a location is not empty, and nothing in it has a name that Hive or acidctl gives."""
+    signs = (*ACID_PREFIXES, OWN)
+    paths = [entry.path for entry in listing.entries if is_visible_path(entry.path) or entry.path.startswith(OWN)]
+    return bool(paths) and not any(path.startswith(signs) or parse_file(path.rpartition("/")[2]) for path in paths)
 
 
 def tables_below(listing: Listing) -> Iterator[str]:
@@ -378,8 +387,10 @@ def _beside_directories(listing: Listing, state: AcidState) -> Iterator[PassedOv
     """Yield original files and folders of an insert-only table, or of one that may be insert-only."""
     originals = [verdict.name for verdict in state.verdicts if verdict.kind is EntryKind.ORIGINAL]
     if listing.table_type is TableType.INSERT_ONLY:
+        deep = {path.partition("/")[0] for path in tables_below(listing)}  # another problem, for Hive 4 reads it
         for name in originals:
-            yield PassedOver(name, reason(Code.BESIDE_DIRECTORIES))
+            if name not in deep:
+                yield PassedOver(name, reason(Code.BESIDE_DIRECTORIES))
         return
     has_directories = any(verdict.directory for verdict in state.verdicts)
     if originals and has_directories and listing.table_type is None and not shows_full_acid(listing):

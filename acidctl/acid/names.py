@@ -74,6 +74,17 @@ class BucketFile:
     bucket: int
     attempt: int | None
 
+    @property
+    def canonical_name(self) -> str:
+        """Return the name that Hive 4 makes of the numbers, by which it opens a file of deletes (section 4.2).
+
+        Returns:
+            Empty where a number does not fit in Java's 32 bits: Hive 4 fails then.
+        """
+        if max(self.bucket, self.attempt or 0) >= 1 << 31:
+            return ""
+        return format_bucket(self.bucket) + ("" if self.attempt is None else f"_{self.attempt}")
+
 
 @dataclass(frozen=True, slots=True)
 class OriginalFile:

@@ -115,7 +115,9 @@ class Code(StrEnum):
     OTHERS_GAIN_MORE = "others-gain-more"
 
     # Layouts that Hive never writes (section 13.1).
+    DEEP_DIRECTORY = "deep-directory"
     DELETES_ARE_ROWS = "deletes-are-rows"
+    MISPLACED_DELETES = "misplaced-deletes"
     OVERLAP = "overlap"
     PARTITION_BESIDE = "partition-beside"
     STRAY_FILE = "stray-file"

@@ -28,12 +28,15 @@ from acidctl.acid.names import MINL, ORC_ACID_VERSION, AcidDirectory, Kind, Orig
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
-from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, holes, write_id_runs
+from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, holes, joined_ranges, write_id_runs
 
 CONVERTED_FROM = 10_000_000
 """The write ids of a table that was converted to ACID begin above this (format section 1.1)."""
 
 OBSOLETE_READ = reason(Code.OBSOLETE_IS_READ)
+
+_MANY_RANGES = 10_000
+"""Above this number, adjacent ranges of write ids are joined, to save memory."""
 
 _INVISIBLE = (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED, Code.UNPARSEABLE)
 
@@ -274,23 +277,34 @@ def _with_doubt(state: AcidState, write_id: int, known: ValidWriteIds) -> AcidSt
     return replace(state, notes=(*state.notes, reason(Code.PAST_MAY_LACK, missing=tuple(missing))))
 
 
-def of_one_table(states: Sequence[AcidState], write_id: int, known: ValidWriteIds) -> list[AcidState]:
-    """Return the states of all partitions of a table, with a note if no partition has directories of some ids.
+def doubts_of_table(states: Iterable[AcidState], write_id: int, known: ValidWriteIds) -> tuple[Reason, ...]:
+    """Return a note if no partition of a table has directories of some ids, else nothing.
 
     DROP PARTITION, and Hive 3's TRUNCATE, remove directories without a trace. One partition alone cannot show that,
     because its first write ids are usually those of other partitions.
 
     Args:
-        states: results of :func:`state_at`.
+        states: results of :func:`state_at` for all partitions, one after the other.
     """
-    ranges = [ids for state in states for ids in _ranges(state)]
-    start = max((_top(state.base) for state in states if state.base), default=0)
-    if any(state.originals for state in states) or min(ranges, default=(0, 0))[0] > CONVERTED_FROM:
+    ranges: set[tuple[int, int]] = set()
+    start, has_originals, most = 0, False, _MANY_RANGES
+    for state in states:
+        ranges.update(_ranges(state))
+        start = max(start, _top(state.base) if state.base else 0)
+        has_originals = has_originals or bool(state.originals)
+        if len(ranges) > most:
+            ranges = set(joined_ranges(ranges))
+            most = max(most, 2 * len(ranges))
+    if has_originals or min(ranges, default=(0, 0))[0] > CONVERTED_FROM:
         start = max(start, CONVERTED_FROM)
     missing = _missing(ranges, start + 1, min(write_id, max((high for _, high in ranges), default=write_id)), known)
-    doubts = (reason(Code.PAST_MAY_LACK, missing=tuple(missing)),) if missing else ()
-    others = ([note for note in state.notes if note.code is not Code.PAST_MAY_LACK] for state in states)
-    return [replace(state, notes=(*notes, *doubts)) for state, notes in zip(states, others, strict=True)]
+    return (reason(Code.PAST_MAY_LACK, missing=tuple(missing)),) if missing else ()
+
+
+def with_doubts(state: AcidState, doubts: tuple[Reason, ...]) -> AcidState:
+    """Return the state of a partition with the doubts about its whole table in place of those about itself."""
+    notes = (note for note in state.notes if note.code is not Code.PAST_MAY_LACK)
+    return replace(state, notes=(*notes, *doubts))
 
 
 def _ranges(state: AcidState) -> list[tuple[int, int]]:

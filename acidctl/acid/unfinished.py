@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import data_files_of, is_full_acid, straddles, strange_paths
+from acidctl.acid.layout import data_files_of, is_full_acid, straddles, strange_paths, tables_below
 from acidctl.acid.listing import Entry, Listing, TableType, without
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
@@ -247,19 +247,38 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
             if lower.max_write_id >= upper.min_write_id and lower.range != upper.range:
                 overlap = reason(Code.OVERLAP, by=(lower.name, upper.name), how="ranges")
                 problems.append(LayoutProblem("V7", upper.name, (lower.name,), overlap))
+    problems += _below_folders(listing, state, current)
     if listing.table_type is TableType.INSERT_ONLY:
         return problems + list(_of_insert_only(listing, state, current))
-    if current or state.originals:
-        beside = [reason(Code.PARTITION_BESIDE, path=name) for name in listing.partitions]
-        problems += [LayoutProblem("V45", name, (), why) for name, why in zip(listing.partitions, beside, strict=True)]
     for directory in current:
-        if directory.kind is Kind.DELETE_DELTA and directory.name != directory.canonical_name:
-            why = reason(Code.UNPADDED_DELETES, by=(directory.name,), name=directory.canonical_name)
-            problems.append(LayoutProblem("V1", directory.name, (), why))
+        if directory.kind is Kind.DELETE_DELTA:
+            problems += _unpadded_deletes(directory, children.get(directory.name, []))
     for directory in current:
         problems += _file_problems(directory, children.get(directory.name, []))
         problems += _mixed(directory, children.get(directory.name, []))
     return problems + list(_refused_names(listing, state))
+
+
+def _below_folders(listing: Listing, state: AcidState, current: Iterable[AcidDirectory]) -> Iterator[LayoutProblem]:
+    """Yield ``k=v`` folders beside data, and ACID directories in other folders: Hive 4 reads what is in them."""
+    how = "insert-only" if listing.table_type is TableType.INSERT_ONLY else "full-acid"
+    for name in listing.partitions if current or state.originals else ():
+        yield LayoutProblem("V45", name, (), reason(Code.PARTITION_BESIDE, path=name, how=how))
+    # A folder without ACID directories, of a table that nobody knows, may hold tables.
+    for path in tables_below(listing) if current or listing.table_type else ():
+        yield LayoutProblem("V45", path, (), reason(Code.DEEP_DIRECTORY, path=path))
+
+
+def _unpadded_deletes(directory: AcidDirectory, files: Iterable[Entry]) -> Iterator[LayoutProblem]:
+    """Yield the names in a delete delta by which Hive does not find deletes: it makes paths of the numbers in them."""
+    if directory.name != directory.canonical_name:
+        why = reason(Code.UNPADDED_DELETES, by=(directory.name,), name=directory.canonical_name, how="directory")
+        yield LayoutProblem("V1", directory.name, (), why)
+    for entry in files:
+        parsed = parse_file(entry.path.partition("/")[2])
+        if isinstance(parsed, BucketFile) and parsed.name != parsed.canonical_name:
+            why = reason(Code.UNPADDED_DELETES, by=(entry.path,), how="file")
+            yield LayoutProblem("V1", entry.path, (), why)
 
 
 def _of_insert_only(listing: Listing, state: AcidState, current: Iterable[AcidDirectory]) -> Iterator[LayoutProblem]:
@@ -333,7 +352,8 @@ def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProbl
     filled = [file for file in data_files_of(directory, files) if file.size]
     raw = [file.path for file in filled if not file.native_name]
     if raw and len(raw) < len(filled):
-        why = reason(Code.STRAY_FILE, by=(directory.name,), how="beside", file=raw[0].partition("/")[2])
+        how = "beside-in-base" if directory.kind is Kind.BASE else "beside"
+        why = reason(Code.STRAY_FILE, by=(directory.name,), how=how, file=raw[0].partition("/")[2])
         yield LayoutProblem("V25", directory.name, tuple(raw), why)
 
 

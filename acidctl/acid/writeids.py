@@ -284,6 +284,17 @@ def holes(ranges: Iterable[tuple[int, int]], low: int, high: int) -> Iterator[tu
         yield low, high
 
 
+def joined_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the fewest ranges (inclusive) that hold the same ids, ascending."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
+        else:
+            joined.append((first, last))
+    return joined
+
+
 def write_id_runs(ids: ValidWriteIds, low: int, high: int) -> tuple[IdRun, ...]:
     """Return the write ids low..high (inclusive) as runs, ascending."""
     top = min(high, ids.high_watermark)

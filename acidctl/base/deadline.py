@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from datetime import time as clock
+from numbers import Real
 from typing import NamedTuple
 
 from acidctl.base.errors import UsageProblem
@@ -39,7 +40,7 @@ def as_seconds(value: Duration, name: str) -> float:
         seconds = value.total_seconds()
     elif isinstance(value, str):
         seconds = duration_seconds(value)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and value < sys.maxsize:
+    elif isinstance(value, Real) and not isinstance(value, bool) and value < sys.maxsize:
         seconds = float(value)
     if seconds is None or not seconds >= 0:
         hint = "give seconds, a text such as '90s', '24h' or '7d', or a timedelta"

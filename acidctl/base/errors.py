@@ -5,6 +5,7 @@ The command line prints the three lines and exits with ``exit_status``.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -25,12 +26,12 @@ class ExitStatus(IntEnum):
     FAILED = 1, "acidctl itself failed: a bug, please report it with --debug"
     USAGE = 2, "the command line cannot be used as it is"
     NOT_FOUND = 3, "a path does not exist, or nothing there is what the command needs"
-    BAD_DATA = 4, "a file is damaged, is not ORC, or breaks the Hive ACID layout"
+    BAD_DATA = 4, "a file is damaged, is not ORC, or breaks the Hive ACID layout; or a row to write does not fit"
     ACCESS = 5, "permission denied, or the location cannot be written"
     STORAGE = 6, "the storage failed, cannot be reached, or cannot do what is needed"
     REFUSED = 7, "refused, because it was not confirmed or would not be safe"
     ENVIRONMENT = 8, "Java, Spark or a Python package is missing or cannot be used"
-    CONFLICT = 9, "the location changed meanwhile, or the target exists already"
+    CONFLICT = 9, "the location changed meanwhile, another writer holds its lock, or the target exists already"
     HISTORY = 10, "not enough history: a compaction has destroyed what the snapshot asks for"
     VERIFY = 11, "the result failed its verification; nothing was published"
     NOTHING_TO_DO = 12, "there was nothing to do (only with --exit-code)"
@@ -38,7 +39,7 @@ class ExitStatus(IntEnum):
     FINDINGS = (
         14,
         "the validation found errors, or what else --fail-on names; or something needs attention (status), or rows are "
-        "held (erasure)",
+        "held (erasure, erase)",
     )
     UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
     MEMORY = 16, "there is not enough memory for what was asked for"
@@ -94,6 +95,10 @@ class GoneError(NotFoundError):
     code = "gone"
 
 
+class DeadlineError(AcidctlError, status=ExitStatus.POSTPONED):
+    """The deadline of the run has passed; a location that was not finished is left for another run."""
+
+
 class NotLookedAtError(AcidctlError, status=ExitStatus.NOT_LOOKED_AT):
     """A named place holds no table, or fewer locations than the last recorded run found there."""
 
@@ -108,6 +113,10 @@ class AccessError(AcidctlError, status=ExitStatus.ACCESS):
 
 class StorageError(AcidctlError, status=ExitStatus.STORAGE):
     """The storage failed or cannot do what is needed."""
+
+
+class NoSpaceError(StorageError):
+    """The disk or the quota is full."""
 
 
 class RefusedError(AcidctlError, status=ExitStatus.REFUSED):
@@ -144,6 +153,53 @@ def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
     what = f"there is not enough memory to read {doing}" if doing else "there is not enough memory"
     more = "give it more memory (ulimit -v, the container's limit)"
     return MemoryProblem(what, detail, f"read fewer columns, run fewer processes at a time, or {more}")
+
+
+class UnexpectedError(AcidctlError):
+    """A bug of acidctl, which fails the location that was at work, and ends a command only if nothing else is left.
+
+    Args:
+        trace: the trace of the original exception, which --debug shows.
+    """
+
+    code = AcidctlError.code
+
+    def __init__(self, what: str, why: str = "", hint: str = "", trace: str = "") -> None:
+        super().__init__(what, why, hint)
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[type[AcidctlError], tuple[str, str, str, str]]:  # type: ignore[override]
+        return type(self), (self.what, self.why, self.hint, self.trace)
+
+
+_OF_MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS))
+"""Numbers of system errors by which this machine, and no file of a table, is at fault."""
+
+
+def unexpected(error: Exception, doing: str = "") -> AcidctlError:
+    """Return an error of acidctl unchanged, a lack of memory, threads, space or thrift as such, any other as a bug.
+
+    Args:
+        doing: what was being done, ``while db.t was compacted``.
+    """
+    if isinstance(error, AcidctlError):
+        return error
+    text = " ".join(str(error).split())[:300]
+    if isinstance(error, MemoryError):
+        return out_of_memory(detail=text)
+    if isinstance(error, RuntimeError) and NO_THREAD in text:
+        return out_of_threads()
+    if isinstance(error, OSError) and error.errno in _OF_MACHINE:
+        return EnvironmentProblem("this machine cannot go on", text, "see its space, open files and memory; try again")
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "thrift":
+        what, hint = "no metastore can be asked", "pip install 'acidctl[metastore]'"
+        return EnvironmentProblem(what, "the package thrift is not installed", hint)
+    import traceback  # noqa: PLC0415 - only a bug needs it
+
+    why = f"this is a bug in acidctl{f', {doing}' if doing else ''}"
+    trace = "".join(traceback.format_exception(error))
+    hint = "run again with --debug, report it"
+    return UnexpectedError(f"unexpected {type(error).__name__}: {text}", why, hint, trace)
 
 
 def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:

@@ -1,7 +1,8 @@
 """Work on many items in threads, since stores make each wait: results in order, and an end at a safe point.
 
-This is the one place that has pools of threads. Elsewhere a bare thread does one thing beside the main one, such as a
-heartbeat or a progress line, and :mod:`acidctl.base.worker_pool` has processes.
+Pools of threads are made here, and in the client of WebHDFS, which lists directories ahead. Elsewhere a bare thread
+does one thing beside the main one, such as a heartbeat or a progress line, and :mod:`acidctl.base.worker_pool` has
+processes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import AcidctlError, unexpected
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -120,12 +121,15 @@ def results(work: Callable[[T], R], items: Iterable[T], jobs: int = STORE_THREAD
 def each(
     items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Deadline
 ) -> Iterator[tuple[T, R | AcidctlError | None]]:
-    """Yield each item with its result or its error, or None if the end came first; see :func:`in_order`."""
+    """Yield each item with its result or its error, or None if the end came first; see :func:`in_order`.
+
+    A bug in the work on one item is the error of that item alone.
+    """
 
     def tried(item: T) -> R | AcidctlError | None:
         try:
             return None if stop.is_over else work(item)
-        except AcidctlError as error:
-            return error
+        except Exception as error:  # noqa: BLE001 - the other items go on
+            return unexpected(error)
 
     return in_order(items, tried, jobs, stop)

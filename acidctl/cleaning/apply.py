@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 
 from acidctl.acid.listing import Entry
-from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
+from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, unexpected
 from acidctl.cleaning.leftovers import query_staging
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored, in_trash
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
@@ -92,8 +93,8 @@ def apply_plan(
             removed.append(removal)
             if on_removed:
                 on_removed(removal)
-    except AcidctlError as error:
-        raise _with_what_was_done(error, len(removed), len(plan.removals), how, run) from error
+    except Exception as error:
+        raise _with_what_was_done(unexpected(error), len(removed), len(plan.removals), how, run) from error
     finally:
         if run and not removed:
             with suppress(AcidctlError):
@@ -122,8 +123,9 @@ def _with_what_was_done(error: AcidctlError, done: int, planned: int, how: How, 
         How.DELETE: "deleted",
     }
     undo = "; `acidctl restore` brings it back" if run else ""
-    hint = "; ".join(filter(None, (error.hint, f"{done} of {planned} are {where[how]}{undo}")))
-    return type(error)(error.what, error.why, hint)
+    fuller = copy(error)  # with the trace of a bug
+    fuller.hint = "; ".join(filter(None, (error.hint, f"{done} of {planned} are {where[how]}{undo}")))
+    return fuller
 
 
 def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> str:

@@ -33,7 +33,7 @@ from acidctl.cleaning.advice import Action, Advice, hidden_kind
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.location.change.publication import half_published
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import STOP_WRITERS, Snapshot
 from acidctl.wording import span, spans, status_text, text_of, write_id_range, write_ids_text
 
 
@@ -431,6 +431,8 @@ def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofI
     code, directory = verdict.reason.code, verdict.directory
     if code is Code.UNPARSEABLE:
         yield Advice(Action.BY_HAND, "Hive fails on this name: see what wrote it, and rename or move it by hand")
+    elif code is Code.ABOVE_GIVEN:
+        yield Advice(Action.BY_HAND, STOP_WRITERS)
     elif code is Code.PARTITION:
         yield Advice(Action.LOOK_INSIDE, f"it is a location of its own: run `acidctl why` on {verdict.name}")
     elif directory and code is Code.VISIBILITY_OPEN:

@@ -138,7 +138,7 @@ class SavedPlan:
         self, fs: FileSystem, path: str, resolver: SnapshotResolver | None, table_type: TableType | None
     ) -> Snapshot:
         found = replace(at_path(fs, path, resolver or SnapshotResolver()), given_type=table_type)
-        evidence = found.evidence()
+        evidence = found.evidence
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
         if resolver and resolver.decides:

@@ -268,7 +268,7 @@ def trash_of(fs: FileSystem, location: str) -> str:
         return f"{root.rstrip('/')}/Current"
     user = dict(fs.spec.options).get("user", "")
     if not user:
-        raise UsageProblem("whose trash of HDFS?", "the user is not known", "give --set storage.user=NAME")
+        raise UsageProblem("cannot find the trash of HDFS", "the user is not known", "give --set storage.user=NAME")
     return f"/user/{user}/.Trash/Current"
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 FOLDERS = {
     "See": "inspect",
     "Read rows": "rows",
+    "Change rows": "write",
     "Compact and clean": "maintain",
     "Ask the metastore": "",
     "Try and check": "check",
@@ -23,6 +24,7 @@ FOLDERS = {
 ORDER = (
     "status", "report", "ls", "why", "meta", "log",
     "cat", "dump", "diff", "history", "blame", "erasure",
+    "insert", "update", "delete", "erase", "merge", "truncate",
     "compact", "clean", "restore", "purge", "nightly",
     "validate", "repair", "demo", "explain", "doctor", "completion",
     "tables", "txns", "locks", "compactions", "request", "abort", "initiator", "worker", "cleaner", "housekeep",
@@ -63,6 +65,12 @@ SECTIONS: dict[str, dict[str, str]] = {
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 AFTER_INTERRUPT = {
+    "insert": "`acidctl history` shows whether it was committed: run it again only if it was not",
+    "update": "`acidctl history` shows whether it was committed: run it again only if it was not",
+    "delete": "`acidctl history` shows whether it was committed: run it again only if it was not",
+    "merge": "`acidctl history` shows whether it was committed: run it again only if it was not",
+    "erase": "run it again: it goes on with what is left",
+    "truncate": "`acidctl history` shows whether it was committed: run it again only if it was not",
     "compact": "run it again: it finishes or clears away what was staged",
     "clean": "run it again: it plans what is left",
     "restore": "run it again: it moves back what is left",

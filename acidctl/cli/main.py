@@ -14,14 +14,14 @@ import click
 from click.core import ParameterSource
 
 from acidctl import __version__
-from acidctl.base.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
+from acidctl.base.errors import AcidctlError, ExitStatus, UnexpectedError, unexpected
 from acidctl.base.guardian import NOTES, watched
 from acidctl.base.imports import forget_current_directory, leave_out_pandas
 from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in
 from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
-from acidctl.cli.options.set_option import take_settings
+from acidctl.cli.options.set_option import SECTIONS_OF_SETTINGS, take_settings
 from acidctl.cli.output.last_line import ERASE, listings, own_stream
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
@@ -163,7 +163,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     VERBOSITY.set()
     given = list(sys.argv[1:] if args is None else args)
-    debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
+    debug = VERBOSITY.has_traces = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     has_crashed = args is None and _watched(given)
     try:
         with standard_streams(), ending_signals(), _seldom_collected():
@@ -177,9 +177,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     # A KeyboardInterrupt inside exec(), which every dataclass uses, counts as uncaught for Python, and ``python -m``
     # ends by SIGINT instead of with this status.  Another exec() that succeeds resets that.
     exec("")
-    if NOTES.shared is None:
+    if NOTES.shared is None and not (args is None and status == ExitStatus.INTERRUPTED):
         sys.exit(status)
-    # Freeing every object would first copy the memory that this process shares with its parent.
+    # Freeing every object would first copy the memory that this process shares with its parent. After Ctrl-C, Python
+    # would wait for threads that wait for a store.
     atexit._run_exitfuncs()
     os._exit(status)
 
@@ -225,6 +226,7 @@ def with_program_options_first(args: Sequence[str]) -> list[str]:
     """
     ours: list[str] = []
     rest: list[str] = []
+    is_update = command_in(args) == "update"
     remaining = iter(args)
     for arg in remaining:
         moved, left = _split(arg)
@@ -236,19 +238,27 @@ def with_program_options_first(args: Sequence[str]) -> list[str]:
             ours += moved
             rest += left
         elif arg in GLOBAL:
-            ours += [arg, *(value for value in (next(remaining, None),) if value is not None)]
+            values = [value for value in (next(remaining, None),) if value is not None]
+            (rest if is_update and arg == "--set" and _is_sql(values) else ours).extend([arg, *values])
+        elif is_update and arg.startswith("--set=") and _is_sql([arg.removeprefix("--set=")]):
+            rest.append(arg)
         else:
             (ours if arg.startswith(tuple(f"{name}=" for name in GLOBAL)) else rest).append(arg)
     return ours + (rest if rest[:1] != ["help"] else [*rest[1:], "--help"])
 
 
+def _is_sql(values: Sequence[str]) -> bool:
+    """Return whether the value of ``--set`` is the SQL of an update, and not a setting like ``storage.region=x``."""
+    return not values or not values[0].startswith(tuple(f"{section}." for section in SECTIONS_OF_SETTINGS))
+
+
 def _split(arg: str) -> tuple[list[str], list[str]]:
     """Return the program's options in a cluster of short flags, and what is left of it: ``-v`` and ``-n`` of ``-nv``.
 
-    A cluster with a letter that takes a value, such as ``-ojsonl``, is left as it is: both are empty.
+    A word, and a cluster with a letter that takes a value, such as ``-ojsonl``, are left as they are: both are empty.
     """
     letters = arg[1:]
-    if len(letters) < 2 or not set(letters) <= FLAGS or {"v", "q"}.isdisjoint(letters):
+    if arg[:1] != "-" or len(letters) < 2 or not set(letters) <= FLAGS or {"v", "q"}.isdisjoint(letters):
         return [], []
     left = "".join(letter for letter in letters if letter not in "vq")
     return [f"-{letter}" for letter in letters if letter in "vq"], [f"-{left}"] * bool(left)
@@ -293,10 +303,10 @@ def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
     except BrokenPipeError:
         return ExitStatus.BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
+        problem = unexpected(error)
         if debug:
-            _trace()
-        problem = _as_acidctl_error(error)
-        code = "" if type(problem) is AcidctlError else problem.code
+            _trace(problem)
+        code = "" if type(problem) in (AcidctlError, UnexpectedError) else problem.code
         _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
         return problem.exit_status
     return result if isinstance(result, int) else 0
@@ -310,17 +320,6 @@ def _clear_up() -> None:
         from acidctl.cli.rows.out_file import remove_unfinished  # noqa: PLC0415 - only after a crash
 
         remove_unfinished(unfinished)
-
-
-def _as_acidctl_error(error: Exception) -> AcidctlError:
-    if isinstance(error, AcidctlError):
-        return error
-    if isinstance(error, MemoryError):
-        return out_of_memory(detail=" ".join(str(error).split())[:300])
-    if isinstance(error, RuntimeError) and NO_THREAD in str(error):
-        return out_of_threads()
-    what = f"unexpected {type(error).__name__}: {error}"
-    return AcidctlError(what, "this is a bug in acidctl", "run again with --debug, report it")
 
 
 def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
@@ -342,7 +341,7 @@ def _say_interrupted(hint: str) -> None:
 
 
 _GONE = {"--list-rules": "`acidctl explain rules` lists them"}
-"""Hints for options that there were."""
+"""Hints for options that were removed."""
 
 
 def _show_usage(error: click.ClickException) -> None:
@@ -365,15 +364,9 @@ def _source_of(error: click.ClickException) -> str:
     return source_of(error.ctx, error.param)
 
 
-def _trace() -> None:
+def _trace(error: AcidctlError) -> None:
     import traceback  # noqa: PLC0415 - only --debug needs it
 
-    from acidctl.cli.output.logs import json_log  # noqa: PLC0415 - only --debug needs it
-    from acidctl.cli.output.redact import hidden  # noqa: PLC0415 - only --debug needs it
+    from acidctl.cli.output.console import show_trace  # noqa: PLC0415 - only --debug needs it
 
-    text = hidden(traceback.format_exc())
-    log = json_log()
-    if log:
-        log.record("debug", text)
-    else:
-        sys.stderr.write(text)
+    show_trace(error.trace if isinstance(error, UnexpectedError) else traceback.format_exc())

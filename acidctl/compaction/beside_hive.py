@@ -73,7 +73,7 @@ def refuse_rebalance(shown: str, facts: MetastoreFacts, *, is_of_user: bool) -> 
     if facts.table is None or not facts.decides or is_of_user:
         raise RefusedError(
             what,
-            "every row gets another ROW__ID, which takes a lock of Hive's against all who update or delete",
+            "every row gets another ROW__ID, so Hive must lock out updates and deletes",
             "name it as `hive:db.table`, by the metastore alone; or use --major, which keeps all ids",
         )
     if not facts.has_pools:

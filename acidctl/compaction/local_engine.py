@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem, out_of_memory
+from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem, unexpected
 from acidctl.base.guardian import FAULTS
 from acidctl.base.task_progress import telling
 from acidctl.base.worker_pool import Crash, Limits, Pool
@@ -99,13 +99,6 @@ _LIMITS = Limits(seconds=math.inf, memory=0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Bug:
-    """An unexpected error, which ends the run and not only a task."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class _InWorker:
     function: Function
     task: Task
@@ -114,26 +107,19 @@ class _InWorker:
     def weight(self) -> int:
         return self.task.weight
 
-    def run(self, beat: Beat) -> BucketResult | _Bug:
-        try:
-            return _run(self.function, self.task, beat)
-        except AcidctlError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the parent process raises it
-            return _Bug(f"unexpected {type(error).__name__}: {error}")
+    def run(self, beat: Beat) -> BucketResult:
+        return _run(self.function, self.task, beat)
 
 
 def _run(function: Function, task: Task, on_bytes: Callable[[int], None]) -> BucketResult:
     try:
         with telling(on_bytes):
             return function(task)
-    except MemoryError as error:
-        raise out_of_memory(detail=str(error)) from error
+    except Exception as error:
+        raise unexpected(error, "in a task of a compaction") from error
 
 
-def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> BucketResult | AcidctlError:
-    if isinstance(result, _Bug):
-        raise AcidctlError(result.text, "in a worker process")
+def _outcome_there(result: BucketResult | AcidctlError | Crash) -> BucketResult | AcidctlError:
     if not isinstance(result, Crash):
         return result
     if result.signal in FAULTS:

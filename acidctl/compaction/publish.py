@@ -26,6 +26,7 @@ from acidctl.location.change.own_files import OWNER, Owner, write_checked
 from acidctl.location.change.publication import (
     INTENT,
     Copy,
+    refuse_half_published,
     remove_staging,
     show,
     show_copies,
@@ -89,9 +90,10 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
     for name, files in outputs.items():
         _finish(plan, name, files)
     _grant(plan, outputs)
-    _recheck(plan)
+    now = _recheck(plan)
     if shows_by_copies(fs):
         require_locked(fs, plan.snapshot.path)
+        refuse_half_published(now)  # another run may have been killed after this one was planned
         show_copies(fs, plan.snapshot.path, plan.staging, _copies(plan, outputs))
         with suppress(AcidctlError):
             remove_staging(fs, plan.staging)
@@ -268,8 +270,8 @@ def _is_in_the_way(directory: AcidDirectory, plan: CompactionPlan) -> bool:
     return first <= high
 
 
-def _recheck(plan: CompactionPlan) -> None:
-    """List the location again, and require that readers still see the inputs."""
+def _recheck(plan: CompactionPlan) -> Snapshot:
+    """List the location again, require that readers still see the inputs, and return what they see now."""
     before = plan.snapshot
     now = before.again()
     changed = _changes(plan, before, now.state) or _changed_file(plan, before.listing, now.listing)
@@ -279,6 +281,7 @@ def _recheck(plan: CompactionPlan) -> None:
             changed,
             "nothing was published; run the compaction again",
         )
+    return now
 
 
 def _changed_file(plan: CompactionPlan, before: Listing, now: Listing) -> str:

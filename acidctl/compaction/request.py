@@ -33,7 +33,6 @@ from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.publication import (
     finish_interrupted,
-    half_published,
     refuse_half_published,
     shows_by_copies,
 )
@@ -225,7 +224,6 @@ def plan_location(found: TableLocation, request: CompactionRequest) -> Planned |
     """
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
-    is_finished = False
     with_queue = not (request.in_queue or request.wait)
     try:
         request = request_for_table(found.shown, request, metastore_facts(found))
@@ -233,30 +231,25 @@ def plan_location(found: TableLocation, request: CompactionRequest) -> Planned |
         # If Hive is at work in the location, or nothing may be changed, an interrupted publication waits.
         if not request.changes_nothing and _busy(location, request) is None:
             snapshot = location.for_compactor()
-            is_half = bool(half_published(snapshot))
-            finished = finish_interrupted(snapshot, request.locking)
-            is_finished = True
-            if is_half:  # also if somebody else finished it meanwhile
+            names = finish_interrupted(snapshot, request.locking)
+            if names is not None:
+                finished = names
                 location = resolve(found.reload(), compactor=True, queue=with_queue)
     except AcidctlError as error:
         return PlanRefused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
-    return replace(plan_resolved(location, request, is_finished=is_finished), finished=finished)
+    return replace(plan_resolved(location, request), finished=finished)
 
 
-def plan_resolved(
-    location: ResolvedLocation, request: CompactionRequest, *, is_finished: bool = False
-) -> Planned | NoWork | PlanRefused:
+def plan_resolved(location: ResolvedLocation, request: CompactionRequest) -> Planned | NoWork | PlanRefused:
     """Plan the compaction of one location from its resolved state; only footers are read besides.
 
     Args:
         request: with the properties of the table, see :func:`request_for_table`.
-        is_finished: interrupted publications were finished, and stale staging was removed, which the listing may
-            still have.
     """
     snapshot: Snapshot | None = None
     try:
         busy_error, snapshot = _busy(location, request), location.for_compactor()
-        if busy_error is None and not is_finished:
+        if busy_error is None:
             refuse_half_published(snapshot)
         decided = decide_resolved(location, request)
         snapshot, decision, figures = decided.snapshot, decided.decision, decided.figures

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.base.errors import AcidctlError, RefusedError, VerifyError
+from acidctl.base.errors import AcidctlError, RefusedError, VerifyError, unexpected
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
@@ -166,9 +166,9 @@ def compact(
             _require_own_transaction(plan)
             stage_directories(plan)
             staged.append(plan)
-        except AcidctlError as error:
+        except Exception as error:  # noqa: BLE001 - the other plans go on
             discard(plan)
-            yield failed(plan, error)
+            yield failed(plan, unexpected(error))
     try:
         yield from _run(staged, engine or LocalEngine(1), offline, on_task, check)
     except BaseException:
@@ -218,7 +218,18 @@ class _Location:
             self.results.append(result)
 
     def after(self, last: Task) -> Sequence[Task]:
-        """Return the tasks that follow, now that all tasks have ended; `last` shows of which kind they were."""
+        """Return the tasks that follow, now that all have ended without an error; none after a bug, which it keeps.
+
+        Args:
+            last: one of those that have ended, which shows of which kind they were.
+        """
+        try:
+            return [] if self.errors else self._following(last)
+        except Exception as error:  # noqa: BLE001 - the other locations go on
+            self.errors.append(unexpected(error, "between two tasks of a compaction"))
+            return []
+
+    def _following(self, last: Task) -> Sequence[Task]:
         if isinstance(last, CountTask) and self.plan.spread:
             spread = self.plan.spread
             runs = Runs.concat([result.runs for result in self.results if result.runs])
@@ -255,9 +266,9 @@ class _Location:
             published = publish(plan, self.results, offline=offline)
         except VerifyError as error:
             return failed(plan, error, plan.staging)
-        except AcidctlError as error:
+        except Exception as error:  # noqa: BLE001 - the other locations go on
             discard(plan)
-            return failed(plan, error)
+            return failed(plan, unexpected(error, "after the last task of a compaction"))
         results = tuple(self.results)
         return Compacted(location=plan.shown, result=Result.COMPACTED, plan=plan, published=published, results=results)
 
@@ -292,7 +303,7 @@ def _run(
                 on_task(task)
             if location.waiting:
                 continue
-            following = [] if location.errors else location.after(task)
+            following = location.after(task)
             location.waiting = len(following)
             further += [(location, task) for task in following]
             if not following:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import unexpected
 from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, PlanRefused, carry_out
 from acidctl.compaction.run import Compacted, Engine
@@ -115,7 +115,8 @@ def compact_under_leases(
                 lease = take(found, request)
                 leases[found.shown] = lease, request  # so that it is ended with the others on an error
                 answer = lease.plan(request)
-            except AcidctlError as error:
+            except Exception as caught:  # noqa: BLE001 - the other locations go on
+                error = unexpected(caught)
                 if lease:
                     lease.give_up(error)
                 answer = PlanRefused(location=found.shown, error=error, snapshot=seen)

@@ -13,7 +13,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from acidctl.acid.state import State
-from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.base.errors import (
+    AccessError,
+    AcidctlError,
+    ConflictError,
+    DeadlineError,
+    EnvironmentProblem,
+    MemoryProblem,
+    NoSpaceError,
+    RefusedError,
+    unexpected,
+)
 from acidctl.compaction.beside_hive import in_the_way, refuse_beside_hive
 from acidctl.compaction.publish import remove_hidden
 from acidctl.compaction.request import (
@@ -29,25 +39,33 @@ from acidctl.hive.queue_entries import ABORTED_COMPACTION, free_single, give_bac
 from acidctl.hive.table_names import partition_of
 from acidctl.location.table_location import TableLocation
 from acidctl.metastore import interface, queue
-from acidctl.metastore.client import Metastore, retry_until
+from acidctl.metastore.client import Metastore, releasing, retry_until
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.tables import HiveTable
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 15.0
+_NOT_OF_LOCATION = (RefusedError, EnvironmentProblem, MemoryProblem, AccessError, NoSpaceError, DeadlineError)
+"""Errors that say nothing against a location."""
+
 _NOTHING_DUE = "None of the compaction thresholds met, compaction request is refused!"
 """The message of Hive's own workers."""
 
 
 @dataclass(slots=True)
 class QueueEntryLease:
-    """A compaction that :meth:`take` or :meth:`of_entry` begins, and :meth:`settle` or :meth:`give_up` ends."""
+    """A compaction that :meth:`take` or :meth:`of_entry` begins, and :meth:`settle` or :meth:`give_up` ends.
+
+    Attributes:
+        refusal: replaces the error with which the lease ended if the location was dropped or moved meanwhile.
+    """
 
     metastore: Metastore
     found: TableLocation
     worker: str
     entry: interface.QueueEntry | None
     transaction: LockedTransaction
+    refusal: RefusedError | None = None
     _has_ended: bool = field(default=False)
 
     @classmethod
@@ -106,6 +124,7 @@ class QueueEntryLease:
 
         Raises:
             ConflictError: somebody holds a conflicting lock; the entry is marked as failed.
+            RefusedError: it cannot be opened, as the location was dropped or moved; the entry is marked as refused.
         """
         table, partition = _table(found), partition_of(found)
         level = interface.LockLevel.PARTITION if partition else interface.LockLevel.TABLE
@@ -120,7 +139,10 @@ class QueueEntryLease:
             transaction = LockedTransaction(metastore, heartbeats, (part,), txn_type, wait=wait, on_lost=on_lost)
         except BaseException as error:
             if entry:
-                mark_ended(metastore, entry, error)
+                refusal = _refusal(found, error)
+                mark_ended(metastore, entry, refusal or error)
+                if refusal:
+                    raise refusal from error
             raise
         return cls(metastore, found.reload(found.resolver.refreshed()), worker, entry, transaction)
 
@@ -142,6 +164,7 @@ class QueueEntryLease:
             self._record(answer.plan.snapshot.write_ids.high_watermark)
         return answer
 
+    @releasing()
     def check(self) -> None:
         """Raise if the result must not be published: the transaction or entry is lost, or Hive compacts by itself."""
         self.transaction.beat()
@@ -150,6 +173,7 @@ class QueueEntryLease:
         else:
             refuse_beside_hive(self.found)
 
+    @releasing()
     def settle(self, outcome: Compacted) -> Compacted:
         """End the lease after the work, and return its outcome, which becomes a failure if the commit fails."""
         if not outcome.is_changed:
@@ -169,6 +193,7 @@ class QueueEntryLease:
             return failed(outcome.plan, error)
         return outcome
 
+    @releasing()
     def _end_without_work(self, answer: NoWork) -> None:
         """End the lease; hand obsolete directories to Hive's cleaner."""
         verdicts = answer.snapshot.state.verdicts if answer.snapshot else ()
@@ -186,20 +211,25 @@ class QueueEntryLease:
             self.give_up(error)
             raise
 
+    @releasing()
     def give_up(self, why: BaseException | None) -> bool:
         """End the lease unfinished, and return whether the abort of its transaction is confirmed.
 
-        The entry is marked as failed only after an error, because Hive gives a table up after some failures. If a
-        commit was requested and its outcome is unknown, the entry stays as it is, so that it fits the transaction.
+        The entry is marked as failed only after an error of its location, see :func:`mark_ended`, because Hive gives a
+        table up after some failures; and as refused if the location was dropped or moved, as by Hive's own workers.
+        If a commit was requested and its outcome is unknown, the entry stays as it is, so that it fits the transaction.
         """
         if self._has_ended:
             return False
         self._has_ended = True
         is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.metastore.features.txn_types else None)
-        if self.entry and (is_aborted or not self.transaction.is_committing) and self._is_ours():
-            mark_ended(self.metastore, self.entry, why)
+        if self.entry and (is_aborted or not self.transaction.is_committing):
+            self.refusal = _refusal(self.found, why)
+            if self._is_ours():
+                mark_ended(self.metastore, self.entry, self.refusal or why)
         return is_aborted
 
+    @releasing()
     def give_back(self, why: str) -> None:
         """End the lease unfinished, and request the same compaction again."""
         if self._has_ended:
@@ -235,13 +265,30 @@ class QueueEntryLease:
         self._has_ended = True
 
 
+@releasing()
 def mark_ended(metastore: Metastore, entry: interface.QueueEntry, why: BaseException | None) -> None:
-    """Remove an entry from the queue: as failed after an error, and as refused after a refusal or without an error."""
-    message = "acidctl's time was up" if why is None else f"acidctl was ended by {type(why).__name__}"
+    """Remove an entry from the queue: as failed after an error of its location, else as refused.
+
+    Hive gives a table up after some failures, so nothing counts as one for which this machine or its user is at
+    fault.
+    """
+    why = unexpected(why) if isinstance(why, Exception) else why
+    message = "acidctl reached its deadline" if why is None else f"acidctl was ended by {type(why).__name__}"
     if isinstance(why, AcidctlError):
         message = str(why)
-    is_failure = isinstance(why, Exception) and not isinstance(why, RefusedError)
-    (queue.mark_failed if is_failure else queue.mark_refused)(metastore, entry, message)
+    (queue.mark_failed if _is_failure(why) else queue.mark_refused)(metastore, entry, message)
+
+
+def _is_failure(why: BaseException | None) -> bool:
+    return isinstance(why, Exception) and not isinstance(why, _NOT_OF_LOCATION)
+
+
+def _refusal(found: TableLocation, why: BaseException | None) -> RefusedError | None:
+    """Return the refusal that replaces an error if the metastore dropped or moved the location; else None."""
+    with suppress(AcidctlError):
+        if _is_failure(why) and found.is_elsewhere_in_metastore():
+            return RefusedError(f"{found.shown} is not compacted", f"it was dropped or moved meanwhile: {why}", "")
+    return None
 
 
 def _table(found: TableLocation) -> HiveTable:
@@ -277,6 +324,7 @@ def _request(metastore: Metastore, wish: queue.Wish, request: CompactionRequest)
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
+@releasing()
 def _withdraw(metastore: Metastore, pool: str, worker: str) -> None:
     """Remove the entry of a request or claim whose answer was lost: half a day later, any worker would take it."""
 

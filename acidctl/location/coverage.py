@@ -57,16 +57,18 @@ class Coverage:
         named: the number of locations found at each named place.
         failed: the named places that could not be walked; the reason was reported.
         passed: a sentence for each directory that was skipped: ``/w/_t is hidden``.
+        strangers: the number of found locations that were left alone, not known to be transactional.
     """
 
     named: dict[str, int] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
     passed: list[str] = field(default_factory=list)
+    strangers: int = 0
 
     @property
     def locations(self) -> int:
-        """Return the number of locations that hold something or that a metastore has."""
-        return sum(self.named.values())
+        """Return the number of locations looked at: they hold something or a metastore has them, without strangers."""
+        return sum(self.named.values()) - self.strangers
 
     @property
     def looked(self) -> Looked:
@@ -98,21 +100,20 @@ class Coverage:
         """Return the named places and directories that were skipped: the number of all, and the first few."""
         return {"nothingAt": self.nothing_at, "count": len(self.passed), "first": self.passed[:_LISTED]}
 
-    def problem(self, before: int | None = None, strangers: int = 0) -> NotLookedAtError | None:
+    def problem(self, before: int | None = None) -> NotLookedAtError | None:
         """Return the error if this run saw too little, else None.
 
         Args:
             before: the number of locations that the last run found at the same places; None if none is on record.
-            strangers: the number of locations that were skipped because they are not known to be transactional.
         """
         if nothing := self.nothing_at:
             return NotLookedAtError(
                 f"nothing was looked at in {some_of(nothing, _FEW)}", "no table was found there", _NOTHING_HINT
             )
-        if strangers and strangers >= self.locations:
+        if self.strangers and not self.locations:
             return NotLookedAtError(
                 f"nothing was looked at in {some_of(list(self.named), _FEW)}",
-                f"nothing there is known to be transactional: {human_count(strangers, 'location')}",
+                f"nothing there is known to be transactional: {human_count(self.strangers, 'location')}",
                 _NOTHING_HINT,
             )
         if before is not None and self.locations < before:

@@ -125,7 +125,7 @@ def _require_usable(
     if found.is_given or found.location.table_path == found.root:
         found.refuse_assuming()
         resolver.spec.write_ids_for(found.location.table)
-    if found.is_given and not (evidence := found.with_type(table_type).evidence()).may_change:
+    if found.is_given and not (evidence := found.with_type(table_type).evidence).may_change:
         raise not_known(found.shown, evidence)
 
 
@@ -140,8 +140,13 @@ def find_named(name: str, storage: Mapping[str, str], resolver: SnapshotResolver
     return _named(name, storage, resolver, Observer(), None)
 
 
-def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver) -> list[TableLocation]:
+def find_table(
+    path: str, storage: Mapping[str, str], resolver: SnapshotResolver, table_type: TableType | None = None
+) -> list[TableLocation]:
     """Return the locations of one path or name, for callers that read them as one table.
+
+    Args:
+        table_type: the table type that the user gave.
 
     Raises:
         NotFoundError, AccessError, StorageError: the path does not exist, or cannot be listed.
@@ -149,7 +154,9 @@ def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver
     """
     resolver = _opened(resolver, [path])
     walk = partial(_locations_of, path, storage, resolver, Observer(), looks=False, formats=None)
-    return [found.reload() for found in _going_on(walk, Observer(), path, is_alone=True)]
+    detector = FormatDetector()
+    places = _going_on(walk, Observer(), path, is_alone=True)
+    return [replace(found.with_type(table_type).reload(), formats=detector) for found in places]
 
 
 def _opened(resolver: SnapshotResolver, paths: Sequence[str]) -> SnapshotResolver:
@@ -389,7 +396,7 @@ def changeable(
             )
         found = location.with_type(table_type)
         try:
-            evidence = found.evidence()
+            evidence = found.evidence
         except AcidctlError:  # it cannot be listed: its snapshot says so
             yield found
             continue

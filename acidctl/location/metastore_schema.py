@@ -27,6 +27,7 @@ class TextLayout:
         separator: the byte between fields.
         escape: the byte before a byte that is data, not a delimiter; None if there is no escaping.
         null: the text that stands for NULL.
+        nested: the bytes between the items of a collection, and between a key and its value.
         header, footer: number of lines at the beginning and the end of a file that are not rows.
         problem: why acidctl cannot read the files; empty if it can.
     """
@@ -35,6 +36,7 @@ class TextLayout:
     separator: int = 1
     escape: int | None = None
     null: str = "\\N"
+    nested: tuple[int, int] = (2, 3)
     header: int = 0
     footer: int = 0
     problem: str = ""
@@ -65,15 +67,17 @@ def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: 
 
 
 def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
-    # A partition inherits what it does not set from its table.
-    properties = {**table.stored_as.properties, **stored.properties}
+    # A partition inherits what it does not set from its table, whose own properties count before those of the SerDe.
+    properties = {**table.stored_as.properties, **stored.properties, **table.parameters}
     fields = properties.get("field.delim", properties.get("serialization.format"))
+    items = properties.get("collection.delim", properties.get("colelction.delim"))  # Hive 4's name, and Hive 3's
     escape = properties.get("escape.delim")
     return TextLayout(
         columns=tuple((column.name, column.type) for column in stored.columns or table.columns),
         separator=_byte(fields, 1),
         escape=None if escape is None else _byte(escape, ord("\\")),
         null=properties.get("serialization.null.format", "\\N"),
+        nested=(_byte(items, 2), _byte(properties.get("mapkey.delim"), 3)),
         header=_count(table.parameters, "skip.header.line.count"),
         footer=_count(table.parameters, "skip.footer.line.count"),
         problem=_unsupported_property(stored, properties),

@@ -5,11 +5,12 @@ Everything that a plan needs is asked for here, once and before the planning: pl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.base.errors import BadDataError, RefusedError
+from acidctl.base.errors import AccessError, AcidctlError, BadDataError, RefusedError, StorageError
 from acidctl.location.evidence import Evidence
 from acidctl.location.metastore_schema import TableProperties
 from acidctl.location.snapshot import DirectoryListing, Snapshot
@@ -89,7 +90,7 @@ def resolve(
     compactor: bool = False,
     queue: bool = False,
     evidence: bool = False,
-    readers: bool = True,
+    on_unknown_readers: Callable[[AcidctlError], None] | None = None,
 ) -> ResolvedLocation:
     """List a location, and ask its metastore for what a plan needs; lists that are too old are taken again.
 
@@ -98,7 +99,8 @@ def resolve(
         compactor: resolve the snapshot of a compaction.
         queue: ask for the location's entry in Hive's queue.
         evidence: see whether it is known to be transactional, which may read the end of a file or two.
-        readers: ask for locks and for permission to clean, with the snapshot of a reader.
+        on_unknown_readers: receives the error of a metastore that does not say who holds locks, or what may be cleaned;
+            None raises it.
 
     Raises:
         GoneError: it was dropped meanwhile.
@@ -113,7 +115,7 @@ def resolve(
         facts = replace(facts, open_write_ids=found.resolver.warehouse.lists(facts.table, may_clean=False)[0].open)
     as_compactor: Snapshot | BadDataError | RefusedError | None = None
     with found.unless_dropped():
-        as_reader = found.snapshot(readers=readers, refresh=False) if reader else None
+        as_reader = _as_reader(found, on_unknown_readers) if reader else None
         if compactor and as_reader and _is_same_for_compactor(as_reader, found):
             as_compactor = as_reader
         elif compactor:
@@ -129,8 +131,19 @@ def resolve(
             facts,
             as_reader,
             as_compactor,
-            found.evidence() if evidence else None,
+            found.evidence if evidence else None,
         )
+
+
+def _as_reader(found: TableLocation, on_unknown_readers: Callable[[AcidctlError], None] | None) -> Snapshot:
+    snapshot = found.snapshot(refresh=False)
+    try:
+        return found.with_readers(snapshot)
+    except (StorageError, AccessError) as error:
+        if on_unknown_readers is None:
+            raise
+        on_unknown_readers(error)
+        return snapshot
 
 
 def _is_same_for_compactor(snapshot: Snapshot, found: TableLocation) -> bool:

@@ -25,6 +25,13 @@ from acidctl.wording import iso_time, joined, text_of
 _LOOKS_AGAIN = 3
 """How many times to list a location again if files vanish while it is read."""
 
+STOP_WRITERS = (
+    "stop all writers of the table first: Hive's next write takes a number that is on disk, and removes that file; "
+    "then find out whether the metastore was restored from a backup, the table dropped and created again, or the "
+    "files copied from elsewhere"
+)
+"""The hint where files are newer than their metastore."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -142,8 +149,10 @@ class Snapshot:
         if self.state.history_problem:
             raise HistoryError(
                 f"not enough history available in {self.fs.display(self.path)}",
-                text_of(self.state.history_problem),
-                "use a newer snapshot: a higher high watermark, without the open write ids below the base",
+                "; ".join(map(text_of, (self.state.history_problem, *self.ahead))),
+                STOP_WRITERS
+                if self.ahead
+                else "use a newer snapshot: a higher high watermark, without the open write ids below the base",
             )
 
     def require_agreement(self) -> None:
@@ -177,9 +186,7 @@ def files_ahead(shown: str, ahead: tuple[Reason, ...]) -> RefusedError:
     return RefusedError(
         f"{shown} has ids that the metastore never gave",
         joined(ahead),
-        "stop all writers of the table first: Hive's next write takes a number that is on disk, and removes that file; "
-        "then find out whether the metastore was restored from a backup, the table dropped and created again, or the "
-        "files copied from elsewhere",
+        STOP_WRITERS,
     )
 
 

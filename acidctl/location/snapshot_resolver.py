@@ -7,7 +7,7 @@ name of its table, which must be the name of the table that it is used for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -215,10 +215,9 @@ class SnapshotResolver:
         """Return a copy with an assumption that the user agreed to."""
         return replace(self, spec=replace(self.spec, assumption=assumption))
 
-    def end_by(self, until: Deadline) -> None:
-        """Limit every call to the metastore to the deadline of the run."""
-        if self.warehouse:
-            self.warehouse.metastore.until = until
+    def limited(self, until: Deadline) -> AbstractContextManager[None]:
+        """Limit every call to the metastore within a block to the deadline of the run."""
+        return self.warehouse.metastore.limited(until) if self.warehouse else nullcontext()
 
     def opened(self, places: Sequence[str] = ()) -> SnapshotResolver:
         """Read the transactions of the metastore now, so that directories listed from here on include them all.

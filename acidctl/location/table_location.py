@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from acidctl.acid.layout import OWN, holds_strangers_alone
 from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import AcidDirectory, is_hidden, partition_name
 from acidctl.acid.reasons import Code, Reason, reason
@@ -29,6 +30,8 @@ from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from acidctl.metastore.tables import HivePartition, HiveTable
+
+Unseen = tuple["HiveTable | None", tuple[AcidDirectory, ...]]
 
 _ATTEMPTS = 3
 """How many times to list a location and query its metastore again if one of them is newer than the other."""
@@ -78,7 +81,16 @@ class TableLocation:
         """
         if self.hive or self.top is None:
             return True
-        return any(entry.path.startswith(".acidctl-") or not is_hidden(entry.path) for entry in self.top.entries)
+        return any(entry.path.startswith(OWN) or not is_hidden(entry.path) for entry in self.top.entries)
+
+    @property
+    def holds_strangers_alone(self) -> bool:
+        """Return whether no metastore has it, and nothing in it has a name that Hive or acidctl gives.
+
+        Raises:
+            NotFoundError, AccessError, StorageError, UsageProblem: as :attr:`look`.
+        """
+        return not self.hive and holds_strangers_alone(self.look.listing)
 
     @property
     def hive_name(self) -> str:
@@ -156,11 +168,20 @@ class TableLocation:
             snapshot = replace(snapshot, state=replace(snapshot.state, notes=notes))
         if ahead:
             snapshot = replace(snapshot, ahead=ahead, state=with_reasons(snapshot.state, ahead))
-        if readers and self.hive and (warehouse := self.resolver.warehouse):
-            here = self.hive, self.location.partition
-            kept = warehouse.no_cleanup(*here, self.partition)
-            return replace(snapshot, readers=warehouse.readers(*here), no_cleanup=kept)
-        return snapshot
+        return self.with_readers(snapshot) if readers else snapshot
+
+    def with_readers(self, snapshot: Snapshot) -> Snapshot:
+        """Return its snapshot with the holders of locks, and whether it may be cleaned, if a metastore can tell.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        warehouse = self.resolver.warehouse
+        if self.hive is None or warehouse is None:
+            return snapshot
+        here = self.hive, self.location.partition
+        kept = warehouse.no_cleanup(*here, self.partition)
+        return replace(snapshot, readers=warehouse.readers(*here), no_cleanup=kept)
 
     def as_far_as_listed(self, closed: dict[str, AcidctlError], *, hidden: bool = False) -> TableLocation:
         """Return it with what can be listed of it: a closed directory appears by its name, with nothing in it.
@@ -179,7 +200,7 @@ class TableLocation:
         closed.clear()
         with self.unless_dropped():
             listing = list_location(self.fs, self.location.path, self.top, closed.__setitem__, hidden=hidden)
-        if isinstance(self.listed, AcidctlError) and not closed:  # a store that contradicts itself is not believed
+        if isinstance(self.listed, AccessError) and not closed:  # a store that contradicts itself is not believed
             raise self.listed
         return replace(self, listed=listing)
 
@@ -199,7 +220,7 @@ class TableLocation:
         with self.unless_dropped():
             for _ in range(_ATTEMPTS):
                 newer = found.resolver.refreshed(is_retry=True)
-                if not is_any_stale([found], newer):
+                if not is_any_stale([(found.hive, found.unseen())], newer):
                     return found
                 found = relist(found.reload(newer))
         raise ever_changing(self.shown)
@@ -225,8 +246,13 @@ class TableLocation:
             self.fs.list_dir(self.location.path)
             return False
         if self.hive and self.resolver.warehouse:
-            return self.resolver.warehouse.is_dropped(self.hive, self.location.partition)
+            return self.is_elsewhere_in_metastore()
         return bool(self.fs.list_dir(self.root).entries)  # if nothing is left, a disk may be missing
+
+    def is_elsewhere_in_metastore(self) -> bool:
+        """Return whether the metastore that had it dropped it, or has it at another location now."""
+        hive, warehouse = self.hive, self.resolver.warehouse
+        return bool(hive and warehouse and warehouse.is_dropped_or_moved(hive, self.location.partition, self.shown))
 
     def resolve(self, *, may_clean: bool = True) -> ResolvedSnapshot:
         """Return the lists of committed ids for it.
@@ -307,8 +333,9 @@ class TableLocation:
             )
         return self if given_type in (None, self.given_type) else replace(self, given_type=given_type)
 
+    @cached_property
     def evidence(self) -> Evidence:
-        """Return whether it is known to be of a transactional table."""
+        """Return whether it is known to be of a transactional table; cached."""
         if not self.hive and self._is_inside:
             return Evidence(False, reason(Code.INSIDE_A_TABLE, how="below"))
         if not self.hive or not self.hive.table_type:
@@ -338,13 +365,16 @@ class TableLocation:
         return replace(self, top=None, listed=None, partition=None, resolver=resolver or self.resolver)
 
 
-def is_any_stale(places: Sequence[TableLocation], newer: SnapshotResolver) -> bool:
-    """Return whether any location may lack a directory that its lists select, as newer lists show."""
-    unseen = [(found.hive, found.unseen()) for found in places if found.hive]
+def is_any_stale(unseen: Iterable[Unseen], newer: SnapshotResolver) -> bool:
+    """Return whether any location may lack a directory that its lists select, as newer lists show.
+
+    Args:
+        unseen: the table of each location, and its :meth:`TableLocation.unseen`.
+    """
     return any(
         is_overtaken(directories, *newer.warehouse.lists(hive, may_clean=False))
         for hive, directories in unseen
-        if directories and newer.warehouse
+        if hive and directories and newer.warehouse
     )
 
 

@@ -190,7 +190,8 @@ class _Walk:
             if not _is_location(self._fs, directory, location, children):
                 below = self._below_container(directory, location, children)
                 if below != children.partitions:
-                    self._tell_of_files(directory, listing)
+                    self._tell_of_files(directory, listing, children)
+                    self._tell_of_container(directory, children)
             elif parent_of(directory) in self._containers and not (listing.entries or location.partition):
                 if parse_partition(base_name(directory)):
                     self._observer.coverage.skip(
@@ -207,9 +208,8 @@ class _Walk:
                 below = below + list(tables)
             else:
                 below = below + [name for name in children.others if not is_union_subdirectory(name)]
-                self._tell_of_files(directory, listing)
-                if self._observer.container and children.has_files:
-                    self._observer.container(self._fs, directory, min(tables.values()))
+                self._tell_of_files(directory, listing, children)
+                self._tell_of_container(directory, children)
             self._waiting += [
                 child for name in sorted(below, reverse=True) if not self._leads_back(child := join(directory, name))
             ]
@@ -239,11 +239,19 @@ class _Walk:
             self._containers.add(directory)
         return children.partitions + others + self._hidden(directory, children)
 
-    def _tell_of_files(self, directory: str, listing: Listing) -> None:
-        """Report the files of a container, whose columns are unknown, to a caller that wants all rows."""
-        for entry in listing.entries if self._observer.hidden else ():
-            if not entry.is_dir and entry.size:
+    def _tell_of_files(self, directory: str, listing: Listing, children: _Children) -> None:
+        """Report the files of a container, whose columns are unknown; hidden ones to a caller that wants all rows."""
+        for entry in listing.entries:
+            is_seen = self._observer.hidden or not is_hidden(entry.path)
+            if not entry.is_dir and entry.size and is_seen and entry.path not in children.broken:
                 self._skip(directory, entry.path, "is a file beside tables, not of one")
+
+    def _tell_of_container(self, directory: str, children: _Children) -> None:
+        """Report a folder with files, and the first of the ACID directories in its tables."""
+        if not (self._observer.container and children.has_files):
+            return
+        if tables := self._tables_below(directory, children):
+            self._observer.container(self._fs, directory, min(tables.values()))
 
     def _hidden(self, directory: str, children: _Children) -> list[str]:
         """Return the hidden directories to walk; report skipped ones, except staging and trash."""

@@ -179,15 +179,19 @@ class Warehouse(MetastoreState):
             ConflictError: another table has its name, whose write ids are unrelated.
         """
         again = self._table(table.database, table.name)
-        _require_same(table, again)
+        require_same(table, again)
         return again
 
-    def is_dropped(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> bool:
-        """Return whether a table, or a partition of it, was dropped or replaced."""
+    def is_dropped_or_moved(self, table: HiveTable, partition: Sequence[tuple[str, str]], shown: str) -> bool:
+        """Return whether a table, or a partition of it, was dropped, replaced or moved away from a location.
+
+        Args:
+            shown: the location, as its store displays it.
+        """
         try:
             self.table_again(table)
             if partition:
-                next(find_partitions(self.metastore, table, dict(partition)))
+                return _key(next(find_partitions(self.metastore, table, dict(partition))).location) != _key(shown)
         except (NotFoundError, ConflictError):
             return True
         return False
@@ -216,7 +220,7 @@ class Warehouse(MetastoreState):
         for table in tables:
             again = now.get(table.full_name)
             try:
-                _require_same(table, again) if again else self.table_again(table)
+                require_same(table, again) if again else self.table_again(table)
                 problems.append(None)
             except AcidctlError as error:
                 problems.append(error)
@@ -450,7 +454,12 @@ def _possible(url: str, whose: str) -> str:
     )
 
 
-def _require_same(table: HiveTable, again: HiveTable) -> None:
+def require_same(table: HiveTable, again: HiveTable) -> None:
+    """Refuse a table that lies elsewhere now, or was created again.
+
+    Raises:
+        ConflictError: it is another table.
+    """
     if _key(again.location) != _key(table.location):
         why = f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}"
     elif again.made != table.made:

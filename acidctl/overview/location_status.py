@@ -309,8 +309,8 @@ def _cleaning(
 ) -> CleaningPlan | None:
     """Return what `acidctl clean` would do, or add to `refused` why it cannot; None if there is nothing to clean."""
     try:
+        snapshot.require_agreement()  # first: it is the reason for the missing history
         snapshot.require_history()
-        snapshot.require_agreement()
         if is_sound and not any(
             verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -57,6 +57,12 @@ def plan_repair(snapshot: Snapshot, kinds: Collection[RepairKind], scope: Scope)
     Raises:
         AccessError, StorageError, NotFoundError: a file cannot be opened.
     """
+    return _planned(snapshot, kinds, scope, unfinished(backup_runs(snapshot.fs, snapshot.path)))
+
+
+def _planned(
+    snapshot: Snapshot, kinds: Collection[RepairKind], scope: Scope, interrupted: Sequence[RepairRun]
+) -> RepairPlan:
     fixes: list[Fix] = []
     refused: list[CannotRepair] = []
     for kind in (kind for kind in RepairKind if kind in kinds):
@@ -72,7 +78,6 @@ def plan_repair(snapshot: Snapshot, kinds: Collection[RepairKind], scope: Scope)
                 refused.append(CannotRepair(kind, path, why, "run `acidctl repair` again"))
             elif fix:
                 fixes.append(fix)
-    interrupted = tuple(unfinished(snapshot.fs, snapshot.path))
     begun = {path for run in interrupted if run.state is RunState.INTERRUPTED for path in run.paths}
     refused = [item for item in refused if item.path not in begun]
     idle = Result.REFUSED if refused else Result.NOTHING_TO_DO
@@ -83,7 +88,7 @@ def plan_repair(snapshot: Snapshot, kinds: Collection[RepairKind], scope: Scope)
         scope=scope,
         fixes=tuple(fixes),
         refused=tuple(refused),
-        interrupted=interrupted,
+        interrupted=tuple(interrupted),
     )
 
 
@@ -105,13 +110,13 @@ def apply_repair(plan: RepairPlan, locking: Locking | None = None, run_id: str =
     fs, location = before.fs, before.path
     _require_renames(fs, location)
     with (locking or Locking()).at(fs, location):
-        is_first = not unfinished(fs, location)
-        settle(fs, backup_runs(fs, location))
+        runs = backup_runs(fs, location)
+        settle(fs, runs)
         planned = {(fix.kind, fix.path) for fix in plan.fixes}
         scope = replace(plan.scope, among=frozenset(path for _, path in planned))
-        now = plan_repair(before.again(), plan.kinds, scope)
+        now = _planned(before.again(), plan.kinds, scope, ())  # none is left interrupted
         now = replace(now, fixes=tuple(fix for fix in now.fixes if (fix.kind, fix.path) in planned))
-        if is_first:  # finishing a repair may change what the next one does
+        if not unfinished(runs):  # finishing a repair may change what the next one does
             _require_as_shown(plan, now)
         if not run_id or fs.exists(join(location, BACKUP, run_id)):
             run_id = new_run_id()

@@ -6,7 +6,7 @@ Each repair is a run of the journal, ``<location>/.acidctl-backup/<time>-<id>/``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -229,9 +229,9 @@ def settle(fs: FileSystem, runs: Sequence[RepairRun]) -> None:
             undo(fs, run)
 
 
-def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
-    """Return the repairs that were interrupted between their renames, oldest first."""
-    return [run for run in backup_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
+def unfinished(runs: Iterable[RepairRun]) -> list[RepairRun]:
+    """Return the repairs that were interrupted between their renames."""
+    return [run for run in runs if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
 
 
 def entry_of(verb: str, result: str, run: RepairRun, night: str = "") -> LogEntry:

@@ -126,7 +126,7 @@ def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
         if distribution in needed and _numbers(version) < _numbers(least.get(distribution, "")):
             why = f"it is version {version}, and acidctl needs {least[distribution]}"
             yield EnvironmentProblem(
-                f"{distribution} is too old for the Python of the executor on {fact.host} ({fact.executable})",
+                f"{distribution} is too old in the Python ({fact.executable}) of the executor on {fact.host}",
                 why,
                 f"Install a newer one there: {fact.executable} -m pip install '{distribution}>={least[distribution]}'",
             )
@@ -145,7 +145,8 @@ def _least_versions() -> Mapping[str, str]:
 
 
 def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version.partition("+")[0])]
+    """Return the parts of a version without zeros at its end: 2 and 2.0 are the same."""
+    return [int(part) for part in re.findall(r"\d+", re.sub(r"(\.0)+$", "", version.partition("+")[0]))]
 
 
 def _ask(session: Session) -> list[ExecutorFacts]:

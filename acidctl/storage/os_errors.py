@@ -6,7 +6,15 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
+from acidctl.base.errors import (
+    AccessError,
+    AcidctlError,
+    ConflictError,
+    NoSpaceError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+)
 from acidctl.base.printable import printable
 
 _Row = tuple[type[AcidctlError], str, str]
@@ -18,8 +26,8 @@ _DENIED: _Row = (AccessError, "permission denied", "run as a user who may, or as
 _READ_ONLY: _Row = (AccessError, "the file system is read-only", "mount it for writing, or work on a copy")
 _EXISTS: _Row = (ConflictError, "it exists already", "something else made it meanwhile, or an earlier run left it")
 _NOT_EMPTY: _Row = (ConflictError, "the directory is not empty", "something writes into it: try again when it is done")
-_FULL: _Row = (StorageError, "no space left on the device", "free some space and run it again")
-_QUOTA: _Row = (StorageError, "the disk quota is used up", "free some space or raise the quota")
+_FULL: _Row = (NoSpaceError, "no space left on the device", "free some space and run it again")
+_QUOTA: _Row = (NoSpaceError, "the disk quota is used up", "free some space or raise the quota")
 _LOOP: _Row = (StorageError, "too many symbolic links in the path", "look for a link that points at its own parent")
 _TOO_LONG: _Row = (StorageError, "the name is too long for the file system", "use a shorter path")
 _TWO_DISKS: _Row = (StorageError, "source and target are on different file systems", "keep both on one file system")

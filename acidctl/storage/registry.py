@@ -228,7 +228,7 @@ def _near(fs: FileSystem, path: str) -> str:
             parent = parent_of(path)
             if fs.exists(parent):
                 names = [entry.path for entry in fs.list_dir(parent).entries if entry.path != base_name(path)]
-                return asked([fs.display(join(parent, name)) for name in near_names(base_name(path), names)])
+                return asked([printable(fs.display(join(parent, name))) for name in near_names(base_name(path), names)])
             path = parent
     except AcidctlError:
         pass  # the error that brought us here says more

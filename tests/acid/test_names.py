@@ -178,6 +178,20 @@ def test_file_names_give_bucket_copy_and_attempt(name: str, expected: object) ->
 
 
 @pytest.mark.parametrize(
+    ("name", "rebuilt"),
+    [
+        ("bucket_00000", "bucket_00000"), ("bucket_00000_7", "bucket_00000_7"), ("bucket_100000", "bucket_100000"),
+        ("bucket_0", "bucket_00000"), ("bucket_000000", "bucket_00000"), ("bucket_00000_07", "bucket_00000_7"),
+        ("bucket_2147483647", "bucket_2147483647"), ("bucket_2147483648", ""), ("bucket_00000_2147483648", ""),
+    ],
+)  # fmt: skip
+def test_the_name_that_hive_makes_of_the_numbers_of_a_file(name: str, rebuilt: str) -> None:
+    parsed = parse_file(name)
+    assert isinstance(parsed, BucketFile)
+    assert parsed.canonical_name == rebuilt
+
+
+@pytest.mark.parametrize(
     ("name", "target"),
     [
         ("-tmp.delta_1_1_0", "delta_1_1_0"), ("_tmp.delta_1_1_0", "delta_1_1_0"), ("-tmp.base_5", "base_5"),

@@ -18,6 +18,7 @@ from acidctl.acid.writeids import (
     ValidWriteIds,
     WriteIdListError,
     holes,
+    joined_ranges,
     write_id_runs,
 )
 
@@ -137,6 +138,9 @@ def test_holes_are_the_ids_of_no_range_in_runs_that_do_not_touch(
     ids = [id_ for first, last in found for id_ in range(first, last + 1)]
     assert ids == [id_ for id_ in range(low, low + length + 1) if id_ not in taken]
     assert all(later > last + 1 for (_, last), (later, _) in pairwise(found))
+    joined = joined_ranges(ranges)
+    assert [id_ for first, last in joined for id_ in range(first, last + 1)] == sorted(taken)
+    assert all(later > last + 1 for (_, last), (later, _) in pairwise(joined))
 
 
 def test_runs_of_write_ids_are_of_one_status_and_end_above_the_high_watermark() -> None:

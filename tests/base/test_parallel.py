@@ -10,7 +10,7 @@ from concurrent.futures import Future
 import pytest
 
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import StorageError
+from acidctl.base.errors import StorageError, UnexpectedError
 from acidctl.base.parallel import each, in_order, results
 
 
@@ -101,3 +101,15 @@ def test_after_an_interrupt_what_is_at_work_ends_and_the_rest_is_left_out(
             found.append(item)
     assert found == ([0, 1, 2] if asks else [0]), "3 was not taken yet"
     assert done == found
+
+
+def test_a_bug_in_one_item_is_the_error_of_that_item() -> None:
+    def work(item: int) -> int:
+        if item == 1:
+            raise ValueError("odd")
+        return item
+
+    first, bug, last = (result for _, result in each(range(3), work, 2, Deadline()))
+    assert (first, last) == (0, 2)
+    assert isinstance(bug, UnexpectedError)
+    assert "in work" in bug.trace

@@ -34,7 +34,6 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from support.files.acid_files import delete, insert, write_acid
-from support.metastore.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from support.servers.hive_server import HiveServer
 from support.servers.jvm import Process
 from support.servers.metastore_server import CONDITIONS, MetastoreServer
@@ -43,6 +42,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue import Wish, find_compactions, request_compaction
 from acidctl.metastore.settings import find_settings
+from acidctl.metastore.write_interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _WARM = 6

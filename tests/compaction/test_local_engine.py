@@ -28,7 +28,7 @@ from support.trouble.dying_tasks import (
 
 from acidctl.base import worker_pool
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem
+from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem, UnexpectedError
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -56,10 +56,17 @@ def test_errors_come_back_as_they_are(tmp_path: Path) -> None:
     assert [(type(result), str(result)) for result in results] == [(BadDataError, "a file is broken: it is")] * 4
 
 
-def test_a_bug_ends_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_here", [False, True])
+def test_a_bug_fails_its_task_and_brings_its_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_here: bool
+) -> None:
     tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
-    with pytest.raises(AcidctlError, match="unexpected ZeroDivisionError: a bug: in a worker process"):
-        list(LocalEngine(2)(tasks, stumble))
+    monkeypatch.setattr(local_engine.registry, "is_shared", lambda _: not is_here)
+    results = [result for _, result in LocalEngine(2)(tasks, stumble)]
+    for result in results:
+        assert isinstance(result, UnexpectedError)
+        assert "in stumble" in result.trace
+    assert {(str(r.exit_status), r.what) for r in results} == {("1", "unexpected ZeroDivisionError: a bug")}
 
 
 def test_a_worker_that_dies_fails_tasks_and_not_the_run(tmp_path: Path) -> None:

@@ -132,6 +132,33 @@ def test_every_command_says_so(hive: FakeHive, tmp_path: Path, acidctl: Acidctl)
     assert sorted(path.name for path in (tmp_path / "t").iterdir()) == delta(1, 2, 3)
 
 
+@pytest.mark.parametrize("command", ["status", "cat", "why", "ls", "compact", "clean"])
+def test_a_compacted_base_above_what_was_given_is_no_lack_of_history_alone(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl, command: str
+) -> None:
+    commit(hive, 2)
+    write(tmp_path, *delta(1, 2, 3, 4), "base_0000004")
+    marked = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
+    (tmp_path / "t" / "base_0000004" / "_metadata_acid").write_bytes(marked)
+    words = ("compact", "--major") if command == "compact" else (command,)
+    done = acidctl(*words, "--metastore", hive.address, NAME)
+    assert "write id 4 is on disk" in done.out + done.err
+    assert "newer snapshot" not in done.out + done.err
+    assert command in ("ls", "status") or "stop all writers" in done.out + done.err
+    codes = {"status": ExitStatus.FINDINGS, "cat": 10, "compact": 7, "clean": 7}
+    assert done.status == codes.get(command, 0)
+
+
+def test_why_asks_for_no_newer_snapshot_where_ids_were_never_given(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl
+) -> None:
+    commit(hive, 2)
+    write(tmp_path, *delta(1, 2, 3, 4))
+    done = acidctl("why", "--metastore", hive.address, NAME, delta(4)[0])
+    assert "newer snapshot" not in done.out
+    assert "stop all writers" in done.out
+
+
 def test_a_given_list_is_compared_with_what_was_given_and_not_with_its_end(hive: FakeHive, tmp_path: Path) -> None:
     commit(hive, 5)
     write(tmp_path, *delta(1, 2, 3, 4, 5))
@@ -323,7 +350,8 @@ def test_worker_and_cleaner_leave_it_alone(acidctl: Acidctl, tmp_path: Path, sta
         entry = hive.entry("d", "t", state, highest_write_id=2, type=2, txn=1)
         before = sorted(path.name for path in (tmp_path / "t").iterdir())
         words = ("hive", "worker", "--engine", "local") if state == "initiated" else ("hive", "cleaner")
-        acidctl(*words, "--once", "--metastore", hive.address)
+        done = acidctl(*words, "--once", "--metastore", hive.address)
+        assert state != "initiated" or done.status == ExitStatus.REFUSED
         assert sorted(path.name for path in (tmp_path / "t").iterdir()) == before
         (left,) = [one for one in hive.queue if one.id == entry]
         assert left.state == ("refused" if state == "initiated" else state)

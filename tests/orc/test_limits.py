@@ -259,6 +259,8 @@ def test_parts_of_a_message_are_counted_without_parsing(tmp_path: Path) -> None:
             count_parts(message.DESCRIPTOR, raw + b"\xff", 1000)
         with pytest.raises(ValueError, match="groups, which ORC does not have"):
             count_parts(message.DESCRIPTOR, raw + b"\x0b", 1000)
+        assert count_parts(message.DESCRIPTOR, b"\x78\x01" * 4000, 1000) == 0
+        assert count_parts(message.DESCRIPTOR, b"\x78\x01" * 4001, 1000) > 1000, "numbers take time, too"
 
 
 @pytest.mark.sampled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.files.acid_files import insert, write_by_pyorc
@@ -12,6 +13,7 @@ from support.tables import age
 from support.trouble.locks import locked
 
 from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
+from acidctl.location.change import journal
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import LOCK, Locking
 from acidctl.location.change.own_files import Owner
@@ -21,6 +23,7 @@ from acidctl.repair import apply, backup
 from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import BACKUP, backup_runs, discard, undo_last
 from acidctl.repair.plan import RepairKind, Scope
+from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 
 
@@ -102,12 +105,27 @@ def test_what_was_interrupted_is_finished(table: Path) -> None:
     before = tree(table)
     interrupted(table)
     assert tree(table) == before
-    (run,) = backup.unfinished(FS, str(table))
+    (run,) = backup.unfinished(backup_runs(FS, str(table)))
     assert repair(table, RepairKind.KEY_INDEX) is None  # the earlier one did it
     assert [one.id for one in backup_runs(FS, str(table))] == [run.id]
     assert tree(table) != before
     undo_last(FS, str(table))
     assert tree(table) == before
+
+
+def test_the_backups_are_read_once(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(table)
+    plan = planned(table, RepairKind.KEY_INDEX)
+    locations: list[str] = []
+    list_runs = journal.list_runs
+
+    def listed(fs: FileSystem, location: str, *rest: Any) -> list[Any]:
+        locations.append(location)
+        return list_runs(fs, location, *rest)
+
+    monkeypatch.setattr(journal, "list_runs", listed)
+    assert apply_repair(plan) is None
+    assert locations == [str(table)]
 
 
 def test_what_was_interrupted_can_be_undone(table: Path) -> None:

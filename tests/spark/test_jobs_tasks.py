@@ -162,7 +162,7 @@ def test_all_that_an_executor_lacks_is_named() -> None:
     assert "-m pip install isal numpy;" in problem.hint
     old = replace(facts, versions=(*((name, v) for name, v in facts.versions if name != "pyarrow"), ("pyarrow", "9.0")))
     (problem,) = problems_of(old)
-    assert problem.what.startswith("pyarrow is too old for the Python of the executor on ")
+    assert problem.what.startswith("pyarrow is too old in the Python (")
     assert problem.why.startswith("it is version 9.0, and acidctl needs ")
     for_some = (*facts.versions, ("pyorc", "0.1"), ("hdfs", "1.0"))
     assert list(problems_of(replace(facts, versions=for_some))) == [], "no task of most stores needs them"

@@ -14,7 +14,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.metastore import CONFIGURED, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.options.set_option import ORIGIN, assigned, is_typed, refuse_assigned
-from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
+from acidctl.cli.output.redact import HIDDEN, hidden, remember, shown_setting
 
 if TYPE_CHECKING:
     from acidctl.cli.config.settings import Value
@@ -52,7 +52,7 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
     """Show what acidctl uses here: settings, Python, packages, and every Java that was found.
 
     Settings are those of the configuration file and of ACIDCTL_* in the environment, each with its origin; all are
-    checked, and variables because of which a command would refuse to run are named. Precedence: command line,
+    checked, and variables that would make a command refuse to run are listed. Precedence: command line,
     environment, file, default. The file has a table for each command, [clean] for example, whose keys are the command's
     options. [storage."URL"] holds options for the stores below a URL, and [profile.NAME.clean] holds options that
     --profile NAME puts before the others.
@@ -66,6 +66,8 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
 
     if metastore is None:
         refuse_assigned("doctor without --metastore", "metastore")
+    if not locations:
+        refuse_assigned("doctor without a LOCATION", "storage")
     parts = [_settings, _machine]
     if metastore is not None:
         parts.append(partial(_metastore, metastore))
@@ -118,7 +120,7 @@ def _of_variable() -> dict[tuple[str, ...], Value]:
     if is_typed(click.get_current_context()):
         return {}
     return {
-        (section, key): Value(HIDDEN if is_secret_name(key) else hidden(value), ORIGIN)
+        (section, key): Value(shown_setting(key, value), ORIGIN)
         for section in ("metastore", "storage")
         for key, value in assigned(section).items()
     }
@@ -192,8 +194,8 @@ def _no_metastore(said: Mapping[str, Setting]) -> UsageProblem:
 
 def _setting(name: str, said: Setting, origin: str) -> Record:
     # An address with a user, and maybe a password, is refused.
-    is_secret = is_secret_name(name) or (name == "uris" and "@" in said.value)
-    return {"name": name, "value": HIDDEN if is_secret else hidden(said.value), "origin": origin}
+    value = HIDDEN if name == "uris" and "@" in said.value else shown_setting(name, said.value)
+    return {"name": name, "value": value, "origin": origin}
 
 
 def _server(facts: ServerFacts, settings: MetastoreSettings) -> Record:
@@ -273,7 +275,7 @@ def _server_lines(server: Record) -> Iterator[str]:
         return
     yield f"{server['server']}: answers, {server['tls'] or 'without TLS'}, {server['login']}"
     if server["version"] is not None:
-        yield f"version {server['version']} by its own words, Hive {server['hive']} by its calls"
+        yield f"reports version {server['version']}; its calls are those of Hive {server['hive']}"
     if services := server["services"]:
         switched = (f"{name} {'on' if services[key] else 'off'}" for key, name in _SERVICES.items())
         workers = "workers in HiveServer2" if services["workers"] is None else f"{services['workers']} worker threads"

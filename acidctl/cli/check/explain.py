@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,11 +85,14 @@ def _glossary() -> Iterator[tuple[str, Meaning]]:
         kind = ", ".join(filter(None, ("rule", rule.severity.value, depth, readers)))
         parts = {"severity": rule.severity.value, "depth": rule.depth.value, "readers": list(rule.readers)}
         more = {"why": rule.why, **parts, "section": rule.section}
-        yield "rules", _meaning(rule.id, kind, f"{rule.what} {rule.why}", rule.hint) | more
+        yield "rules", _meaning(rule.id, kind, rule.what, rule.hint) | more
+    by_code: dict[str, type[AcidctlError]] = {}
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, AcidctlError) and error is not AcidctlError:
-            kind = f"error, status {error.exit_status.value}"
-            yield "errors", _meaning(error.code, kind, (error.__doc__ or "").split("\n")[0], TO_DO[error.exit_status])
+            by_code.setdefault(error.code, error)
+    for name, error in by_code.items():
+        kind = f"error, status {error.exit_status.value}"
+        yield "errors", _meaning(name, kind, (error.__doc__ or "").split("\n")[0], TO_DO[error.exit_status])
     for state in State:
         yield "states", _meaning(state, "state", STATES[state], PROVE)
     for term in TERMS:
@@ -102,7 +106,8 @@ def _meanings(word: str) -> list[Meaning]:
         for kind, meaning in _glossary()
         if kind == name or (kind != "terms" and meaning["word"].lower() == name)
     ]
-    found += [_meaning(term.name, "term", term.what, term.todo) for term in terms_of(name)]
+    named = [*terms_of(name)] or terms_of(re.sub("[-_]", " ", name))
+    found += [_meaning(term.name, "term", term.what, term.todo) for term in named]
     if not found:
         raise UsageProblem(
             f"nothing is called {word}",
@@ -135,5 +140,6 @@ def _print(meaning: Meaning, *, is_first: bool) -> None:
     if not is_first:
         put_line()
     put_line(f"{meaning['word']} ({meaning['kind']})")
-    for text in (meaning["what"], f"To do: {meaning['todo']}"):
+    what = " ".join(meaning[key] for key in ("what", "why") if key in meaning)
+    for text in (what, f"To do: {meaning['todo']}"):
         put_text(f"    {text}", most=_WIDTH)

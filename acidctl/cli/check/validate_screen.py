@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from acidctl.base.errors import ExitStatus
+from acidctl.base.errors import AcidctlError, EnvironmentProblem, ExitStatus, UnexpectedError
 from acidctl.base.printable import printable
-from acidctl.cli.output.console import Records, broken, console, note
+from acidctl.cli.output.console import Records, broken, console, note, show_error, show_trace
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
@@ -33,6 +33,8 @@ _NARROWEST = 30
 class ValidateScreen(RunReporter):
     """Shows reports as they come, and sums them up."""
 
+    on_unknown = "without a table, not known to be transactional"
+
     def __init__(self, output: str, run: RunReport | None) -> None:
         super().__init__(run)
         self._output = output
@@ -41,6 +43,7 @@ class ValidateScreen(RunReporter):
         self._hinted: set[str] = set()
         self._counts = dict.fromkeys(Severity, 0)
         self._unchecked = 0
+        self._faults: list[AcidctlError] = []
         self._looked = {"location": 0, "file": 0, "row": 0}
 
     def show(self, reports: Iterable[Report]) -> None:
@@ -55,13 +58,22 @@ class ValidateScreen(RunReporter):
         self.tell_strangers()
         if self._output == "table":
             self._sum_up(time.monotonic() - began)
+        if self._faults:
+            error, count = self._faults[0], human_count(len(self._faults), "location")
+            what = f"{count} could not be checked, and no file is to blame: {error.what}"
+            show_error(what, error.why, error.hint, status=error.exit_status, code=error.code)
 
     def exit_status(self, fail_on: str) -> int:
-        """Return the status for findings of this severity, else for what could not be checked, else 0."""
+        """Return the status for findings of this severity, else for what could not be checked, else 0.
+
+        That of acidctl, or of this machine, if one of them is at fault, and not a file.
+        """
         if self._counts[Severity.ERROR] + (self._counts[Severity.WARNING] if fail_on == "warning" else 0):
             return ExitStatus.FINDINGS
         if self.status == ExitStatus.NOT_LOOKED_AT and not self._unchecked:
             return self.status
+        if self._faults:
+            return self._faults[0].exit_status
         return ExitStatus.UNCHECKED if self._unchecked or self.status else 0
 
     def note(self, text: str) -> None:
@@ -74,6 +86,11 @@ class ValidateScreen(RunReporter):
         for severity in Severity:
             self._counts[severity] += report.count(severity)
         self._unchecked += len(report.unchecked)
+        for missed in report.unchecked:
+            if isinstance(missed.error, EnvironmentProblem | UnexpectedError):
+                self._faults.append(missed.error)
+            if isinstance(missed.error, UnexpectedError):
+                show_trace(missed.error.trace)
         for noun, count in (("location", 1), ("file", report.files), ("row", report.rows)):
             self._looked[noun] += count
 

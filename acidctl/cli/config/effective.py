@@ -18,7 +18,7 @@ from acidctl.cli.config.settings import (
     variable_of,
     wrong_variables,
 )
-from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
+from acidctl.cli.output.redact import shown_setting
 from acidctl.orc.limits import LIMITS
 from acidctl.verbs.policy import specificity
 
@@ -34,7 +34,7 @@ def effective(settings: Settings) -> dict[Name, Value]:
     found: dict[Name, Value] = {}
     for name, value in settings.items():
         if name[0] not in SUMMARIES:
-            found[name] = value._replace(value=HIDDEN) if is_secret_name(name[-1]) else value
+            found[name] = value._replace(value=shown_setting(name[-1], value.value))
     variables = {("log-format",): variable_of((), "log-format")} | {
         ("limits", limit.key): limit.variable for limit in LIMITS
     }
@@ -78,11 +78,4 @@ def _of_command(command: click.Command, path: Name, settings: Settings) -> Itera
             except click.BadParameter as error:
                 what = f"{found.origin}: {'.'.join((*path, name))} cannot be used"
                 raise UsageProblem(what, error.message) from None
-            yield (*path, name), Value(_without_secrets(found.value), found.origin)
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, tuple):
-        pairs = (str(item).partition("=") for item in value)
-        return [f"{key}={HIDDEN}" if eq and is_secret_name(key) else hidden(key + eq + rest) for key, eq, rest in pairs]
-    return hidden(value) if isinstance(value, str) else value
+            yield (*path, name), Value(shown_setting("", found.value), found.origin)

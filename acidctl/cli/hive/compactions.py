@@ -112,7 +112,7 @@ def command(
             **entry_record(item.entry, queue.known.now),
             "cause": item.cause.value,
             "why": why_stuck(item, queue.switches),
-            "frees": what_frees(item, queue.switches),
+            "frees": what_frees(item, queue.switches, shared.hive_line),
             "blockers": [*item.blockers, *(lock.id for lock in item.locks)],
         }
         for item in queue.stuck

@@ -52,7 +52,7 @@ _ONE_BY_ONE = 20
     metavar="KEY=VALUE",
     help="A property of this compaction, compactor.KEY for its job, tblprops.KEY for the table. Repeatable.",
 )
-@click.option("--buckets", type=COUNT, help="With --rebalance: so many buckets.")
+@click.option("--buckets", type=COUNT, help="With --rebalance: the number of buckets.")
 @shared.typed_option("--order-by", metavar="SQL", help="With --rebalance: sort the rows by this, 'id desc'.")
 @click.option("--wait", is_flag=True, help="Wait until they are compacted or have failed, and say what became of each.")
 @click.option("--deadline", type=DURATION, metavar="TIME", help="With --wait: wait no longer than this, e.g. 2h.")
@@ -169,6 +169,7 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_l
 def _wait(metastore: Metastore, asked: Mapping[int, Wish], results: Results, deadline: float | None) -> bool:
     """Poll until all are done or time is up; return whether some are unfinished."""
     from acidctl.base.deadline import Deadline
+    from acidctl.base.errors import DeadlineError
     from acidctl.cli.output.progress import progress
     from acidctl.metastore.queue import INITIATED, WORKING, find_compactions
 
@@ -178,8 +179,11 @@ def _wait(metastore: Metastore, asked: Mapping[int, Wish], results: Results, dea
     states: dict[int, Compaction] = {}
     with progress("waiting for compactions", len(asked)) as bar:
         while waiting:
-            is_short = metastore.features.txn_types and len(waiting) <= _ONE_BY_ONE
-            lists = [find_compactions(metastore, id=id_) for id_ in (waiting if is_short else (None,))]
+            try:
+                is_short = metastore.features.txn_types and len(waiting) <= _ONE_BY_ONE
+                lists = [find_compactions(metastore, id=id_) for id_ in (waiting if is_short else (None,))]
+            except DeadlineError:
+                break
             states = {entry.id: entry for entries in lists for entry in entries}
             for id_ in list(waiting):
                 entry = states.get(id_)

@@ -187,7 +187,7 @@ def _show_blocking(
                 {"on": held.name, "compaction": held.entry.id if held.entry else None, "bytes": held.bytes}
                 for held in blocker.holds
             ],
-            "advice": what_to_do(blocker, known, queue.switches),
+            "advice": what_to_do(blocker, known, queue.switches, shared.hive_line),
         }
         for blocker in queue.blockers
         if is_wanted(blocker.client.user, known.age(blocker.started))

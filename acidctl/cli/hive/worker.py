@@ -40,12 +40,14 @@ def command(call: ServiceCall[WorkerOptions]) -> int:
     Iceberg tables, and of types that acidctl does not know, are left to other workers. Unlike Hive's own worker, it
     does not refresh column statistics: run ANALYZE TABLE if your queries depend on them.
 
+    With --once it exits with 7 if an entry was refused.
+
     It needs Hive 4. On Hive 3.1, or without a service: acidctl compact --auto 'hive:*.*'.
     """
     from acidctl.verbs.hive.worker import worker_of
 
     options, metastore, results = call.options, call.metastore, call.results
-    put, complain = partial(_put, results), _complaint(results)
+    put, complain = partial(_put, results, options.once), _complaint(results)
     with worker_of(metastore, options, call.storage, put, complain, note=note) as worker:
 
         def unfinished() -> str:
@@ -64,8 +66,8 @@ def command(call: ServiceCall[WorkerOptions]) -> int:
     return ExitStatus.DONE
 
 
-def _put(results: Results, done: Worked) -> None:
-    """Print the result of an entry; a refused entry is not a failure of the worker."""
+def _put(results: Results, once: bool, done: Worked) -> None:
+    """Print the result of an entry; a refused entry is a failure of a run, but not of a service."""
     from acidctl.cli.report.outcomes import show_failure
 
     record: Record = {
@@ -88,7 +90,7 @@ def _put(results: Results, done: Worked) -> None:
     results.put({**record, "error": done.error.code, "message": str(done.error)})
     if results.is_table:
         show_failure(f"compaction {done.entry}", done.error)
-    if done.result.value != "refused":
+    if done.result.value != "refused" or (once and done.of):  # without: it was put back for another worker
         results.status = max(results.status, done.error.exit_status)
 
 

@@ -118,7 +118,7 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
         "at": time_of(status.now),
         "acidctl": __version__,
         "olderThan": seen.older_than,
-        **overview_record(seen),
+        **overview_record(seen, shared.hive_line),
         "failed": status.failed,
         "sources": dict(sorted(status.sources.items())),
         "whole": status.whole.record(),
@@ -149,7 +149,7 @@ def _text_of(output: str, record: Record) -> str:
         return json_text(record, lines=False) + "\n"
     from acidctl.cli.page.rendering import report_html, report_markdown  # noqa: PLC0415 - with jinja2: --help has none
 
-    return report_html(record) if output == "html" else report_markdown(record)
+    return report_html(record, shared.next_lines(record["where"])) if output == "html" else report_markdown(record)
 
 
 def _put(text: str, out: str | None) -> None:

@@ -82,13 +82,14 @@ def command(
     selection = Selection(locations or everything(resolver), storage, resolver)
     seen = inspect_all(selection, older_than, events, lambda _, key: last_run.looked(key))
     ended = last_run.written and time_of(last_run.written)
-    record = {**overview_record(seen), "notLookedAt": events.coverage.as_json(), "lastNightly": ended}
+    record = {**overview_record(seen, shared.hive_line), "notLookedAt": events.coverage.as_json(), "lastNightly": ended}
     if output == "json":
         put_json(record, lines=False)
     else:
         from acidctl.cli.page.rendering import rendered  # noqa: PLC0415 - with jinja2: JSON needs none
 
-        for line in rendered("status.txt.j2", status_values(record, older_than)).splitlines():
+        values = status_values(record, older_than, shared.next_lines(record["where"]))
+        for line in rendered("status.txt.j2", values).splitlines():
             put_text(line, _LABEL)
     events.tell_strangers()
     wanted = seen.condition is Condition.TROUBLE or (seen.condition is Condition.DUE and fail_on == "due")

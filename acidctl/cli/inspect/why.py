@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
 from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
-from acidctl.base.nearest import asked, did_you_mean
+from acidctl.base.nearest import asked, did_you_mean, near_names
 from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_entries
@@ -34,6 +35,7 @@ _LABELS = {
     "snapshot": "snapshot", "base": "base", "content": "holds",
 }  # fmt: skip
 _INDENT = 14
+_ZEROS = re.compile("(?<=_)0+(?=[0-9])")
 
 
 @shared.command(
@@ -130,8 +132,15 @@ def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
     raise NotFoundError(
         f"nothing in {here} is called {typed}",
         "" if known else "it is empty",
-        asked((same or prefix)[:5]) or did_you_mean(name, known, otherwise),
+        asked((same or prefix or _near(name, known))[:5]) or did_you_mean(name, known, otherwise),
     )
+
+
+def _near(name: str, known: Sequence[str]) -> list[str]:
+    """Return the entries with a similar word and the same numbers, without the zeros with which Hive pads them."""
+    typed, short = _ZEROS.sub("", name), {_ZEROS.sub("", other): other for other in known}
+    same = [other for other in short if re.findall("[0-9]+", other) == re.findall("[0-9]+", typed)]
+    return [short[near] for near in near_names(typed, same)]
 
 
 def _spelling(name: str) -> str:

@@ -12,7 +12,7 @@ from acidctl.base.errors import UsageProblem
 from acidctl.cli.options.local_completion import complete_columns_of
 from acidctl.cli.options.metastore import metastore_of, metastore_options
 from acidctl.cli.options.param_types import COUNT, comma_separated
-from acidctl.cli.options.shared import output_option, passed_as, refuse_unused, together
+from acidctl.cli.options.shared import output_option, passed_as, refuse_unused, together, typed_option
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import ListChoice, View
@@ -36,7 +36,7 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]]) -> Call
     return passed_as(
         "choice",
         choice,
-        click.option("--where", metavar="CONDITION", help=f"Only lines that meet a condition in SQL: {example}."),
+        typed_option("--where", metavar="CONDITION", help=f"Only lines that meet a condition in SQL: {example}."),
         click.option(
             "--sort",
             metavar="COLUMN[:desc]",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.arguments import size_in_bytes
 from acidctl.base.deadline import DailyWindow, duration_seconds
 from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.base.printable import printable
@@ -38,14 +39,6 @@ class ParsedType(click.ParamType[Any]):
         if parsed is None:
             self.fail(f"{value!r} is not a {self._hint}", param, ctx)
         return parsed
-
-
-def size_in_bytes(text: str) -> int | None:
-    """Return the bytes of ``512m``, ``2GiB`` or ``1000``, with units of powers of 1024, as in Hadoop; else None."""
-    size = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgtp]?)(?:i?b)?", text.strip().lower())
-    if not size or float(size[1]) <= 0:
-        return None
-    return int(float(size[1]) * 1024 ** " kmgtp".index(size[2] or " "))
 
 
 def _seconds(text: str) -> float | None:

@@ -12,7 +12,7 @@ from acidctl.base.nearest import did_you_mean
 from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
 
 _META = "acidctl.set"
-_SECTIONS = ("metastore", "storage")
+SECTIONS_OF_SETTINGS = ("metastore", "storage")
 _STORAGE = "acidctl_takes_storage"
 ORIGIN = "environment: ACIDCTL_SET"
 """The source of settings that were not typed, as messages name it."""
@@ -26,8 +26,8 @@ def take_settings(context: click.Context, _: click.Parameter, items: Sequence[st
         section, dot, key = name.partition(".")
         if not dot or not key:
             raise click.BadParameter("one of its values is not SECTION.KEY=VALUE", param_hint="--set")
-        if section not in _SECTIONS:
-            near = did_you_mean(section, _SECTIONS, f"sections: {', '.join(_SECTIONS)}")
+        if section not in SECTIONS_OF_SETTINGS:
+            near = did_you_mean(section, SECTIONS_OF_SETTINGS, f"sections: {', '.join(SECTIONS_OF_SETTINGS)}")
             raise click.BadParameter(f"{section} is not a section; {near}", param_hint="--set")
         pairs.setdefault(section, {})[key] = value
     context.meta[_META] = pairs
@@ -96,9 +96,10 @@ def refuse_useless(context: click.Context, command: click.Command, name: str) ->
         "metastore": any(param.name == "metastore" for each in commands for param in each.params),
         "storage": any(_STORAGE in getattr(each.callback, "__dict__", {}) for each in commands),
     }
+    of_command = click.Context(command, parent=context, info_name=name.rpartition(" ")[2])
     for section in context.meta.get(_META, {}):
         if not used[section] and is_typed(context):
-            raise click.UsageError(f"--set {section}.* has no effect on `{name}`: leave it out.", context)
+            raise click.UsageError(f"--set {section}.* has no effect on `{name}`: leave it out.", of_command)
 
 
 def is_typed(context: click.Context) -> bool:

@@ -280,6 +280,24 @@ def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = 
     return shlex.join(["acidctl", *program, *words, *options, *settings, hive_name or path])
 
 
+def next_lines(places: Sequence[str]) -> dict[str, str]:
+    """Return the lines of the commands that go on after an overview of places, by their verbs."""
+    *others, last = places
+    words = {"ls": ("ls", "--sort", "gain"), "clean": ("clean",), "purge": ("purge",), "log": ("log",)}
+    return {
+        verb: other_line(*line, *others, path=last, of_snapshot=verb in ("ls", "clean")) for verb, line in words.items()
+    }
+
+
+def hive_line(*words: str) -> str:
+    """Return the line of a command of ``acidctl hive``, with the metastore of this command; plain outside of one."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return shlex.join(["acidctl", "hive", *words])
+    program = _given(context.find_root(), "profile", "config_file")
+    return shlex.join(["acidctl", *program, "hive", *words, *_given(context, "metastore"), *words_of("metastore")])
+
+
 def _given(context: click.Context, *names: str) -> list[str]:
     """Return those of some options that have another value than the default, as words for another line."""
     words = []
@@ -421,3 +439,13 @@ def report_options(function: F) -> F:
         return status
 
     return wrapper  # type: ignore[return-value]
+
+
+def _in_metastore(metastore: str | None) -> SnapshotResolver:
+    from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
+
+    return SnapshotResolver(warehouse=warehouse_of(metastore, ()))
+
+
+table_options = passed_as("resolver", _in_metastore, *metastore_options)
+"""For commands that change a table of a metastore: passed on as the keyword `resolver`."""

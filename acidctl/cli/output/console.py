@@ -73,6 +73,16 @@ def show_error(
             say(label, text, fg=colour)
 
 
+def show_trace(text: str) -> None:
+    """Print the trace of a bug, or of any error that ends the command, if --debug was given."""
+    if not (text and VERBOSITY.has_traces):
+        return
+    if log := json_log():
+        log.record("debug", hidden(text))
+    else:
+        sys.stderr.write(hidden(text))
+
+
 def broken(text: str, width: int, indent: int = 0) -> list[str]:
     """Return the lines of a printable text, broken between words; long words, sizes and durations stay whole.
 
@@ -147,7 +157,7 @@ def put_text(text: str, indent: int = 4, *, most: int | None = None, is_answer: 
     Args:
         indent: the indentation of all lines but the first.
         most: the most columns, even in a pipe: for text that people read at length.
-        is_answer: as of :func:`put_line`.
+        is_answer: see :func:`put_line`.
     """
     width = columns_told() or (terminal_columns() if sys.stdout.isatty() else _UNBOUNDED)
     for line in broken(printable(hidden_in(text)), min(width, most or _UNBOUNDED), indent):

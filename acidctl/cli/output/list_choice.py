@@ -114,7 +114,7 @@ class ListChoice:
 
 
 _OTHER_WORDS = {"size": "bytes", "time": "modified", "write-id": "maxWriteId"}
-"""Columns by another word for them."""
+"""Other names under which users ask for a column."""
 
 
 def _named(name: str, known: Mapping[str, str], what: str) -> str:

@@ -54,6 +54,21 @@ def hidden(text: str) -> str:
     return re.sub(_PAIR, _pair_hidden, text)
 
 
+def shown_setting(name: str, value: Any) -> Any:
+    """Return the value of a setting as it may be shown.
+
+    Args:
+        name: hides the whole value if it is that of a secret.
+        value: texts are searched for credentials, and a sequence of ``KEY=VALUE`` for keys that are those of secrets.
+    """
+    if is_secret_name(name):
+        return HIDDEN
+    if isinstance(value, list | tuple):
+        pairs = (str(item).partition("=") for item in value)
+        return [f"{key}={HIDDEN}" if eq and is_secret_name(key) else hidden(key + eq + rest) for key, eq, rest in pairs]
+    return hidden(value) if isinstance(value, str) else value
+
+
 def hidden_in(value: Any) -> Any:
     """Return a result without known secrets; keys stay, and so do short secrets, which may be part of any path."""
     secrets = frozenset(secret for secret in _known if len(secret) >= _SHORT)

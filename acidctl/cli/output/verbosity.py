@@ -13,11 +13,12 @@ class Verbosity:
     Attributes:
         is_verbose: every location and every entry has lines of its own.
         is_quiet: results for people and remarks are not printed; results for programs and errors are.
+        has_traces: --debug shows the trace of a bug.
         color: auto, always or never.
     """
 
     def __init__(self) -> None:
-        self.is_verbose = self.is_quiet = False
+        self.is_verbose = self.is_quiet = self.has_traces = False
         self.color = "auto"
 
     def set(self, *, is_verbose: bool = False, is_quiet: bool = False, color: str = "auto") -> None:

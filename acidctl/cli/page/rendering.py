@@ -130,16 +130,18 @@ _FIGURES = (
 )  # fmt: skip
 
 
-def report_html(report: Record) -> str:
+def report_html(report: Record, next_lines: Mapping[str, str]) -> str:
     """Return the page. It loads nothing and runs nothing: its policy allows only its own style.
 
     Args:
         report: as `acidctl report -o json` has it.
+        next_lines: the lines of commands that go on, by their verbs.
     """
     style = resource("report.css")
     series = [*report["before"], {"at": report["at"], **report["whole"]}]
     tables = [*report["largest"], *filter(None, [report["others"]])]
     values = {
+        "next": next_lines,
         "style": style,
         "digest": b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
         "series": series,

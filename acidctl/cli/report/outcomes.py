@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import AcidctlError, ExitStatus, GoneError
-from acidctl.cli.output.console import note, show_error, warn, warn_of
+from acidctl.base.errors import AcidctlError, ExitStatus, GoneError, UnexpectedError
+from acidctl.cli.output.console import note, show_error, show_trace, warn, warn_of
 from acidctl.cli.output.progress import progress
 from acidctl.location.coverage import Looked
 from acidctl.verbs.events import Events, Progress
@@ -25,7 +25,10 @@ class RunReporter(Events):
 
     Attributes:
         status: the worst exit status of all failures.
+        on_unknown: what the note about locations says that are not known to be transactional.
     """
+
+    on_unknown = "left alone, not known to be transactional"
 
     def __init__(self, run: RunReport | None = None) -> None:
         super().__init__()
@@ -81,7 +84,7 @@ class RunReporter(Events):
         is_accepted = bool(self.run and self.run.accepts_fewer)
         # A failure was reported already, and may be the very thing that is missing.
         least = None if is_accepted or self.status else max(recorded, default=None)
-        problem = self.coverage.problem(least, len(self.unknown))
+        problem = self.coverage.problem(least)
         if self.run:
             self.run.looked = looked
             self.run.facts["notLookedAt"] = self.coverage.as_json()
@@ -115,13 +118,13 @@ class RunReporter(Events):
         """Print what was left alone since this was last called, in a line for each kind."""
         if passed := self.coverage.passed[self._passed :]:
             self._passed = len(self.coverage.passed)
-            count = human_count(len(passed), "directory", "directories")
-            note(f"not entered, {count}: {some_of(passed, _FEW, '; ')}")
+            count = human_count(len(passed), "entry", "entries")
+            note(f"not entered or read, {count}: {some_of(passed, _FEW, '; ')}")
         self.tell_gone()
         if unknown := self.unknown[self._unknown :]:
             self._unknown = len(self.unknown)
             count, names = human_count(len(unknown), "location"), some_of(unknown, _FEW, "; ")
-            note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {names}")
+            note(f"{count} {self.on_unknown} (`acidctl ls` says why): {names}")
 
     def tell_gone(self) -> None:
         """Print the locations that were dropped while the command ran."""
@@ -133,5 +136,7 @@ class RunReporter(Events):
 
 def show_failure(location: str, error: AcidctlError) -> None:
     """Print the error of one of several locations."""
+    if isinstance(error, UnexpectedError):
+        show_trace(error.trace)
     what = error.what if location in error.what else f"{location}: {error.what}"
     show_error(what, error.why, error.hint, status=error.exit_status, code=error.code, location=location)

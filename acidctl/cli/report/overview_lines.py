@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from acidctl.acid.compaction_kind import CompactionKind
@@ -26,23 +26,27 @@ def everything(resolver: SnapshotResolver) -> tuple[str, ...]:
     if resolver.warehouse is None:
         raise UsageProblem(
             "nothing says where to look",
-            "no WHERE is given, and no metastore is known of which all tables could be meant",
+            "the line names no location, and no metastore is configured whose tables could be listed",
             "give a table, a database or a warehouse; or give --metastore",
         )
     return ("hive:*.*",)
 
 
-def overview_record(seen: Overview) -> dict[str, Any]:
-    """Return the JSON form, without the keys about earlier runs."""
+def overview_record(seen: Overview, hive_line: Callable[..., str]) -> dict[str, Any]:
+    """Return the JSON form, without the keys about earlier runs.
+
+    Args:
+        hive_line: returns the line of a command of ``acidctl hive`` from its words.
+    """
     return {
         "where": list(seen.where),
         "verdict": seen.condition,
         **seen.status.record(),
-        **_queue_record(seen),
+        **_queue_record(seen, hive_line),
     }
 
 
-def _queue_record(seen: Overview) -> dict[str, Any]:
+def _queue_record(seen: Overview, hive_line: Callable[..., str]) -> dict[str, Any]:
     queue = seen.queue
     if queue is None:
         return {"blocked": None, "stuck": None}
@@ -53,7 +57,7 @@ def _queue_record(seen: Overview) -> dict[str, Any]:
             "count": len(queue.blockers),
             "overdue": len(queue.overdue(seen.older_than)),
             "first": [
-                {**who_blocks(blocker), "advice": what_to_do(blocker, queue.known, queue.switches)}
+                {**who_blocks(blocker), "advice": what_to_do(blocker, queue.known, queue.switches, hive_line)}
                 for blocker in queue.blockers[:NAMED]
             ],
         },
@@ -67,7 +71,7 @@ def _queue_record(seen: Overview) -> dict[str, Any]:
                     "state": stuck.entry.state,
                     "cause": stuck.cause.value,
                     "why": why_stuck(stuck, queue.switches),
-                    "frees": what_frees(stuck, queue.switches),
+                    "frees": what_frees(stuck, queue.switches, hive_line),
                 }
                 for stuck in queue.stuck[:NAMED]
             ],
@@ -84,15 +88,17 @@ _VERDICTS = {
 }
 
 
-def status_values(record: Record, older_than: float) -> dict[str, Any]:
+def status_values(record: Record, older_than: float, next_lines: Mapping[str, str]) -> dict[str, Any]:
     """Return what the template of `acidctl status` needs.
 
     Args:
         older_than: the retention in seconds.
+        next_lines: the lines of commands that go on, by their verbs.
     """
     due, kept = record["compaction"], record["cleaning"]["keptBack"]
     return {
         "r": record,
+        "next": next_lines,
         "where": where_text(record),
         "verdict": _VERDICTS[record["verdict"]],
         "kinds": ", ".join(f"{due[kind.value]:,} {kind.value}" for kind in CompactionKind if due[kind.value]),

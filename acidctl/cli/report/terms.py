@@ -129,7 +129,8 @@ TO_DO: Mapping[ExitStatus, str] = {
     ExitStatus.FAILED: "run it again with --debug, and report what it prints",
     ExitStatus.USAGE: "read the message, and `acidctl COMMAND --help`",
     ExitStatus.NOT_FOUND: "look at the path or the name: `acidctl ls` shows what is there",
-    ExitStatus.BAD_DATA: "`acidctl validate` says what is broken, and `acidctl repair` mends some of it",
+    ExitStatus.BAD_DATA: "`acidctl validate` says what is broken, and `acidctl repair` mends some of it; correct a row "
+    "that the message names",
     ExitStatus.ACCESS: "run it as a user who may, or ask for the permission",
     ExitStatus.STORAGE: "see whether the store can be reached and has room, then run it again",
     ExitStatus.REFUSED: "read the message: it says what would make it safe; most often --yes, where no terminal can be "

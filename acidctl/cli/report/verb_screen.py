@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.base.errors import AcidctlError, ExitStatus, RefusedError
+from acidctl.base.errors import AcidctlError, DeadlineError, ExitStatus, RefusedError
 from acidctl.base.printable import printable
 from acidctl.cleaning.freeable import Freeable, freeable_together
 from acidctl.cli.output.console import Records, can_ask, console, end_question, note, put_text, say, warn
@@ -66,9 +66,13 @@ class Screen(RunReporter):
         inside: the given places may be inside of locations.
         command_line: makes the line of another command.
         nothing: the note if there was nothing at all.
+
+    Attributes:
+        shows_next: name the commands that come next; False if the verb goes on itself.
     """
 
     run: RunReport
+    shows_next = True
 
     def __init__(
         self,
@@ -149,7 +153,7 @@ class Screen(RunReporter):
         if outcome.error:
             self.tell_notes()  # what was assumed may explain it
             show_failure(outcome.location, outcome.error)
-        if after := outcome.next_command():
+        if self.shows_next and (after := outcome.next_command()):
             places = self._next.setdefault((after.purpose, after.words), [])
             places.append((outcome.location, after.hive_name))
 
@@ -254,6 +258,9 @@ class Screen(RunReporter):
         self.run.facts["run"] = run_id
 
     def failed(self, location: str, error: AcidctlError) -> None:
+        if isinstance(error, DeadlineError) and not location:  # nobody knows what is left for another run
+            super().failed(location, error)
+            return
         self.put(Outcome(location=location, result=Result.FAILED, error=error))
 
     def skipped(self, found: TableLocation, evidence: Evidence) -> None:

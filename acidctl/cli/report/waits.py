@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Callable
 from typing import Any
 
 from acidctl.hive.blocking import Blocker
@@ -10,6 +10,9 @@ from acidctl.hive.stuck import Cause, Stuck
 from acidctl.metastore.activity import KnownTxns
 from acidctl.metastore.server import Switches
 from acidctl.wording import age_text, time_of
+
+HiveLine = Callable[..., str]
+"""Returns the line of a command of ``acidctl hive`` from its words."""
 
 
 def who_blocks(blocker: Blocker) -> dict[str, Any]:
@@ -26,21 +29,21 @@ def who_blocks(blocker: Blocker) -> dict[str, Any]:
     }
 
 
-def what_to_do(blocker: Blocker, known: KnownTxns, switches: Switches) -> str:
+def what_to_do(blocker: Blocker, known: KnownTxns, switches: Switches, hive_line: HiveLine) -> str:
     """Return what a user can do about a blocker."""
     silent = known.age(blocker.client.last_heartbeat)
     is_dead = silent is not None and silent > switches.txn_timeout
     if blocker.txn is None:
-        died = "its client has died: acidctl hive housekeep ends it"
+        died = f"its client has died: {hive_line('housekeep')} ends it"
         return died if is_dead else "end the program that holds this lock"
     if blocker.txn.type == "REPL_CREATED":
         return "it is of a replication, which ends it: look whether that goes on"
     if is_dead:
-        ends = f"acidctl hive housekeep, or acidctl hive abort txn {blocker.txn.id}, ends it"
+        ends = f"{hive_line('housekeep')}, or {hive_line('abort', 'txn', str(blocker.txn.id))}, ends it"
         return f"no sign of life for {age_text(silent)}: {ends}"
     if blocker.txn.type in ("COMPACTION", "REBALANCE_COMPACTION"):
         return "it is a compaction at work: wait for it"
-    return f"it is alive: end its query, or acidctl hive abort txn {blocker.txn.id}"
+    return f"it is alive: end its query, or {hive_line('abort', 'txn', str(blocker.txn.id))}"
 
 
 def why_stuck(stuck: Stuck, switches: Switches) -> str:
@@ -75,7 +78,7 @@ def _blocked(stuck: Stuck) -> str:
     return f"cleaning waits for {who}" + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def what_frees(stuck: Stuck, switches: Switches) -> str:
+def what_frees(stuck: Stuck, switches: Switches, hive_line: HiveLine) -> str:
     """Return what frees an entry of the queue that is stuck."""
     entry, timeout = stuck.entry, age_text(switches.worker_timeout)
     by_initiator = f"its own initiator gives it to another worker after {timeout}"
@@ -83,23 +86,25 @@ def what_frees(stuck: Stuck, switches: Switches) -> str:
         by_initiator = f"no initiator runs in the server that answered; one that does gives it away after {timeout}"
     new_worker = "start a server with compactor.worker.threads above 0"
     if switches.is_hive4:
-        new_worker += ", or acidctl hive worker, which does the same; acidctl hive abort compaction takes it out"
+        takes_out = hive_line("abort", "compaction", str(entry.id))
+        new_worker += f", or {hive_line('worker')}, which does the same; {takes_out} takes it out"
     else:
         new_worker += "; acidctl compact works without"
-    new_cleaner = "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl hive cleaner"
+    cleaner = hive_line("cleaner")
+    new_cleaner = f"the server that answered runs no cleaner: start one (compactor.cleaner.on), or {cleaner}"
     kind = entry.kind if entry.kind in ("major", "minor", "rebalance") else "major"
     return {
         Cause.WORKER_LOST: by_initiator,
         Cause.TIMED_OUT: by_initiator,
         Cause.NO_JOB: by_initiator,
         Cause.NO_WORKER: new_worker,
-        Cause.POOL_NOT_SERVED: f"start a worker of that pool (acidctl hive worker --pool {shlex.quote(entry.pool)}), "
-        f"or acidctl hive abort compaction {entry.id} and ask again without a pool; others take it after "
+        Cause.POOL_NOT_SERVED: f"start a worker of that pool ({hive_line('worker', '--pool', entry.pool)}), "
+        f"or {hive_line('abort', 'compaction', str(entry.id))} and ask again without a pool; others take it after "
         f"{age_text(switches.pool_timeout)}",
-        Cause.TXN_ABORTED: "acidctl hive cleaner asks for the compaction again; a cleaner of Hive's with HIVE-29572 "
+        Cause.TXN_ABORTED: f"{cleaner} asks for the compaction again; a cleaner of Hive's with HIVE-29572 "
         "marks it as failed",
-        Cause.BLOCKED: "acidctl hive txns --blocking says whose it is and what ends it",
+        Cause.BLOCKED: f"{hive_line('txns', '--blocking')} says whose it is and what ends it",
         Cause.NOT_CLEANED: "see the log of the server that cleans" if switches.cleaner else new_cleaner,
-        Cause.GIVEN_UP: f"mend the reason, then acidctl hive request --{kind} {shlex.quote(f'hive:{entry.name}')}: one "
+        Cause.GIVEN_UP: f"mend the reason, then {hive_line('request', f'--{kind}', f'hive:{entry.name}')}: one "
         "that succeeds lets the initiator go on",
     }[stuck.cause]

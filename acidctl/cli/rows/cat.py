@@ -38,6 +38,7 @@ if TYPE_CHECKING:
             is_flag=True,
             help="Print only a checksum of the rows, which does not depend on their order or files.",
         ),
+        shared.table_type_option,
         shared.limit_option,
         shared.out_option,
         click.option("--skip-bad-files", is_flag=True, help="Skip what cannot be read; report it and fail at the end."),
@@ -106,7 +107,9 @@ def _fail_for_losses(losses: list[Loss]) -> None:
     for (path, deletes), parts in files.items():
         is_unknown = any(part.rows is None for part in parts)
         number = "an unknown number of" if is_unknown else str(sum(part.rows or 0 for part in parts))
-        what = f"{number} delete events are lost: deleted rows may show" if deletes else f"{number} rows are lost"
+        what = f"{number} delete events are not applied: deleted rows may show"
+        if not deletes:
+            what = "it cannot be read, and its rows are not shown" if is_unknown else f"{number} rows are not shown"
         warn(f"skipped {path}: {what} ({parts[0].error})")
     raise BadDataError(
         f"{human_count(len(files), 'file')} could not be read, wholly or in part",

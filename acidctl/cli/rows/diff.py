@@ -24,6 +24,7 @@ from acidctl.wording import text_of
     source=shared.snapshot_of("read_lock"),
     extras=(
         click.option("--count", is_flag=True, help="Print only the numbers of removed and added rows."),
+        shared.table_type_option,
         shared.out_option,
     ),
 )

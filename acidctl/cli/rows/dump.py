@@ -23,7 +23,7 @@ from acidctl.verbs.reading.dump import DumpOptions, dump
     place=click.argument("locations", nargs=-1, required=True, metavar="FILE|DIR...", type=FILE),
     forms=shared.ROW_FORMS,
     source=None,
-    extras=(shared.limit_option,),
+    extras=(shared.table_type_option, shared.limit_option),
 )
 def command(call: Call[DumpOptions], *, limit: int | None) -> int:
     """Print every event of the files at FILE or below DIR, deleted and aborted ones included.

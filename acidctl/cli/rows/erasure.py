@@ -49,7 +49,9 @@ def command(call: Call[ErasureOptions]) -> int:
         raise NotFoundError("no table was found there", "", "`acidctl ls` shows what is there")
     if not events.status and all(table.lacks for table in tables):
         count = human_count(len(tables), "table")
-        raise NotFoundError(tables[0].lacks, f"{count} looked at", "see the columns: `acidctl cat --limit 1`")
+        place = call.selection.places[0] if len(tables) == 1 else tables[0].table
+        columns = shared.line_for(("cat", "--limit", "1"), [place])
+        raise NotFoundError(tables[0].lacks, f"{count} looked at", f"see the columns: `{columns}`")
     proof = document(tables, call.options, began, events.coverage.passed, is_whole=events.is_whole)
     if call.output == "json":
         put_json(proof, lines=False)

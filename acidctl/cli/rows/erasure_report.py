@@ -14,6 +14,7 @@ from acidctl.cli.options.shared import other_line
 from acidctl.cli.output.console import console, note, put_text
 from acidctl.erasure.report import ErasureReport, TableErasure
 from acidctl.erasure.steps import ErasureStep, Remedy
+from acidctl.orc.types import quoted_name
 from acidctl.verbs.reading.erasure import ErasureOptions
 from acidctl.wording import human_bytes, human_count, iso_time
 
@@ -123,7 +124,7 @@ def _location(table: TableErasure, report: ErasureReport, condition: str) -> dic
 def _command(step: ErasureStep, report: ErasureReport, table: str, condition: str) -> str:
     line = partial(other_line, path=report.path, hive_name=report.hive_name)
     commands: dict[Remedy, Callable[[], str]] = {
-        Remedy.DELETE: lambda: f"DELETE FROM {table} WHERE {condition};",
+        Remedy.DELETE: lambda: f"DELETE FROM {'.'.join(map(quoted_name, table.split('.')))} WHERE {condition};",
         Remedy.COMPACT: lambda: line("compact", "--major", of_snapshot=True),
         Remedy.CLEAN: lambda: line("clean"),
         Remedy.CLEAN_LEFTOVERS: lambda: line("clean", "--leftovers"),

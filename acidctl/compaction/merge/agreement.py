@@ -16,7 +16,7 @@ from acidctl.compaction.proof.checksum import Key, is_sorted, key_range
 from acidctl.compaction.tasks import BucketTask, CountTask
 from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.rows.read.bucket_numbers import is_among, numbers
-from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, DeleteSet, Keys
+from acidctl.rows.read.delete_set import DELETE, INSERT, UPDATE, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import dead_rows, live_rows, load_deletes, visible_events
 
@@ -205,12 +205,18 @@ class LiveRows:
 
 
 def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
-    """Refuse updates and deletes among the rows of a delta unless Hive 2 reads them: newer Hives read them as rows.
+    """Refuse updates and deletes among rows unless Hive 2 reads them: newer Hives read them as rows (section 4.2).
+
+    Updates in a base are allowed: a major compaction of Hive 2 leaves the newest event of each row as it is.
 
     Raises:
-        RefusedError: there is an update or delete, and Hive 2 is not known to read the table.
+        RefusedError: there is an update in a delta, or a delete, and Hive 2 is not known to read the table.
     """
-    if reader is Hive.HIVE2 or not source.may_hold_changes or (ids.operation == INSERT).all():
+    if reader is Hive.HIVE2 or not source.may_hold_changes:
+        return
+    directory = source.file.directory
+    in_base = directory is not None and directory.kind is Kind.BASE
+    if ((ids.operation == INSERT) | ((ids.operation == UPDATE) & in_base)).all():
         return
     is_hint = source.tail.acid_version is None and reader is None
     why = "Hive 3 and 4 read all of them as rows (V12)"

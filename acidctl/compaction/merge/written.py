@@ -249,7 +249,9 @@ def _copied(fs: FileSystem, tail: Tail, stripe: int, source: StripeCopy) -> Stri
         and (source.ids is None or source.ids.are_in(tail, stripe))
     )
     if not same:
-        raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(source.path)} it is to be")
+        raise _mismatch(
+            fs, tail.path, f"stripe {stripe} differs from the one that was copied from {fs.display(source.path)}"
+        )
     return copy if source.ids else None
 
 

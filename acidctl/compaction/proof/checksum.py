@@ -338,7 +338,9 @@ def require_bytes(fs: FileSystem, path: str, sink: SummedSink, taken: Sequence[T
     for copy in taken:
         _pass(whole.through(pieces(fs, path, at, copy.start - at)))
         if crc_of(whole.through(pieces(fs, path, copy.start, copy.end - copy.start))) != copy.crc:
-            raise mismatch(fs.display(path), f"a part is not the one of {fs.display(copy.source)} it is to be")
+            raise mismatch(
+                fs.display(path), f"a part differs from the one that was copied from {fs.display(copy.source)}"
+            )
         at = copy.end
     _pass(whole.through(pieces(fs, path, at, sink.count - at)))
     if whole.value != sink.value:

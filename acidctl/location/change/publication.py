@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -149,15 +149,22 @@ def half_published(snapshot: Snapshot) -> list[tuple[str, tuple[str, ...]]]:
     Raises:
         AccessError, StorageError: a note cannot be read.
     """
-    return [(staging, tuple(step.target for step in missing)) for staging, missing in _unfinished(snapshot)]
+    return [(staging, tuple(step.target for step in missing)) for staging, missing in _unfinished(snapshot) if missing]
 
 
 def _unfinished(snapshot: Snapshot) -> Iterator[tuple[str, Sequence[Step]]]:
-    """Yield staging directories with the steps that remain to be done."""
+    """Yield staging directories with the steps that remain to be done; none remain if the note was removed meanwhile.
+
+    A snapshot with a note that was removed is too old to act on: what it shows may be half of a publication.
+    """
     notes = [entry.path for entry in snapshot.listing.entries if entry.path.endswith(f"/{INTENT}")]
     for staging in (note.removesuffix(f"/{INTENT}") for note in notes):
         if staging.startswith("_tmp_") and "/" not in staging:
-            copies = _copies_of(snapshot, staging)
+            try:
+                copies = _copies_of(snapshot, staging)
+            except NotFoundError:
+                yield staging, ()
+                continue
             if missing := _missing(snapshot, copies) if copies else _waiting(snapshot, staging):
                 yield staging, missing
 
@@ -172,7 +179,11 @@ def _waiting(snapshot: Snapshot, staging: str) -> Sequence[Step]:
 
 
 def _copies_of(snapshot: Snapshot, staging: str) -> list[Step]:
-    """Return the copies in a note; none if it contains renames, or anything that a compaction does not do."""
+    """Return the copies in a note; none if it contains renames, or anything that a compaction does not do.
+
+    Raises:
+        NotFoundError: the note was removed.
+    """
 
     def is_output(path: str) -> bool:
         directory, _, name = path.partition("/")
@@ -182,9 +193,7 @@ def _copies_of(snapshot: Snapshot, staging: str) -> list[Step]:
         steps = _copies(staging, [(str(source), str(target)) for source, target in note["copies"]])
         return steps if all(is_inside(step.source) and is_output(step.target) for step in steps) else []
 
-    with suppress(NotFoundError):  # it was removed meanwhile
-        return read_note(snapshot.fs, snapshot.absolute(f"{staging}/{INTENT}"), understood) or []
-    return []
+    return read_note(snapshot.fs, snapshot.absolute(f"{staging}/{INTENT}"), understood) or []
 
 
 def _missing(snapshot: Snapshot, steps: Sequence[Step]) -> Sequence[Step]:
@@ -216,6 +225,8 @@ def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
     """
     finished: list[str] = []
     for staging, missing in list(_unfinished(snapshot)):
+        if not missing:
+            continue
         require_ours(snapshot.fs, snapshot.path, staging)
         for step in missing:
             do(snapshot.fs, snapshot.path, step)
@@ -232,29 +243,33 @@ def remove_staging(fs: FileSystem, staging: str) -> None:
     remove_run(fs, staging, INTENT, (OWNER,))
 
 
-def finish_interrupted(snapshot: Snapshot, locking: Locking) -> tuple[str, ...]:
-    """Remove stale staging, finish an interrupted publication, and return the names that were published."""
-    remove_dead_staging(snapshot)
-    if not half_published(snapshot):
-        return ()
+def finish_interrupted(snapshot: Snapshot, locking: Locking) -> tuple[str, ...] | None:
+    """Remove stale staging, finish an interrupted publication, and return the names that were published.
+
+    Returns:
+        None if nothing was published meanwhile, here or by somebody else; otherwise the snapshot is too old.
+    """
+    unfinished = {staging for staging, _ in _unfinished(snapshot)}
+    remove_dead_staging(snapshot, unfinished)
+    if not unfinished:
+        return None
     with locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
         # List it again: the process that held the lock until now may have finished it.
         return finish_half_published(snapshot.again())
 
 
-def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
-    """Remove the staging directories of killed compactions, unless they are half published, and return their names.
+def remove_dead_staging(snapshot: Snapshot, half: Collection[str]) -> tuple[str, ...]:
+    """Remove the staging directories of killed compactions but those that are half published; return their names.
 
     Staging of this machine is removed if its process has ended. Staging without a note of its owner, from a compaction
     that was killed before it wrote any data, is removed if nothing was written to it for a day. Staging of other
     machines, and whatever cannot be removed, stays hidden and does no harm.
     """
     fs = snapshot.fs
-    half = {staging for staging, _ in half_published(snapshot)}
     paths = [entry.path.partition("/") for entry in snapshot.listing.entries]
-    owned = {name for name, _, rest in paths if rest == OWNER} - half
+    owned = {name for name, _, rest in paths if rest == OWNER}.difference(half)
     removed = []
-    for name in sorted({name for name, _, _ in paths if name.startswith("_tmp_")} - half):
+    for name in sorted({name for name, _, _ in paths if name.startswith("_tmp_")}.difference(half)):
         try:
             owner = owner_at(fs, snapshot.absolute(f"{name}/{OWNER}")) if name in owned else None
             is_dead = owner.is_dead() if owner else _is_nameless(snapshot, name, time.time())

@@ -201,7 +201,7 @@ class ChangesPlanner:
             except HistoryError as error:
                 newest = min(_ends(table))
                 what = f"changes of {table.path} above write id {after} cannot be told any more"
-                way_out = f"read its rows anew with at={newest}, and go on with changesFrom={newest}"
+                way_out = f"read its rows again with at={newest}, and go on with changesFrom={newest}"
                 why = f"{error.what}: {error.why}"
                 raise HistoryError(what, why, f"{way_out}; a stream needs a new checkpoint") from error
             partition = tuple(

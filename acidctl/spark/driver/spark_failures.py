@@ -9,7 +9,14 @@ import signal
 import socket
 from dataclasses import dataclass
 
-from acidctl.base.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
+from acidctl.base.errors import (
+    AccessError,
+    AcidctlError,
+    EnvironmentProblem,
+    MemoryProblem,
+    NoSpaceError,
+    UsageProblem,
+)
 from acidctl.hadoop.kerberos import KINIT, ticket_problem
 from acidctl.spark.driver.gateway import last_words
 
@@ -201,7 +208,7 @@ RULES: tuple[tuple[str, type[AcidctlError], str, str, str], ...] = (
     (r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory"
      r"|INVALID_DRIVER_MEMORY)[^\n]*", MemoryProblem,
      "Java did not get enough memory", "{0}", "Free some memory, or give Spark less: --conf spark.driver.memory=512m"),
-    (r"No space left on device", StorageError,
+    (r"No space left on device", NoSpaceError,
      "Spark's scratch folder is full", "{0}", "Name another one: --conf spark.local.dir=..."),
     (r"Invalid UID, could not determine effective user|invalid null input: name", EnvironmentProblem,
      "Java starts no Spark for a user without a name", "the system knows no name of user {uid}, as in a container: {0}",

@@ -19,7 +19,7 @@ from support.terminals import Terminals
 
 from acidctl.base.errors import StorageError, UsageProblem
 from acidctl.cli import main as program
-from acidctl.cli.command_table import command_named, walk
+from acidctl.cli.command_table import SECTIONS, command_named, walk
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.config.settings import SettingsFile, options_of, settings_of, variable_of
 from acidctl.cli.main import cli, value_of, with_program_options_first
@@ -211,7 +211,7 @@ ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "snapshot", "table-type", "visibility-txn",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "rebalance",
-    "order-by", "tables", "take-over", "hdfs-trash",
+    "order-by", "tables", "take-over", "hdfs-trash", "set", "where", "overwrite", "keys",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "checksum", "count", "decode", "deep", "deleted",
@@ -339,9 +339,9 @@ NEEDED = {
 def with_stores() -> Iterator[tuple[str, ...]]:
     """Every command that has storage to name."""
     for path, command in walk():
-        # Those of hive have their URLs from a metastore.
+        # Those of hive, and those that change rows, have their URLs from a metastore.
         places = {param.name for param in command.params if isinstance(param, click.Argument)}
-        if places & {"location", "locations", "paths", "files"} and path[0] != "hive":
+        if places & {"location", "locations", "paths", "files"} and path[0] not in ("hive", *SECTIONS["Change rows"]):
             yield path
 
 
@@ -421,6 +421,14 @@ def test_credentials_that_a_group_may_read_are_taken(
         assert found == status, shown
 
 
+def test_doctor_hides_credentials_inside_of_values(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    url, query = "http://bob:pw123456@proxy:3128", "x?token=abcdefghijk"
+    user(f"[storage.'s3://b'.proxies]\nhttp = '{url}'\n[storage.'hdfs://n']\ndoas = '{query}'").chmod(0o600)
+    values = {name: value for name, (value, _) in shown(acidctl).items()}
+    assert values['storage."s3://b"."proxies.http"'] == "http://***@proxy:3128"
+    assert values['storage."hdfs://n".doas'] == "x?token=***"
+
+
 def test_doctor_says_whether_the_file_is_used(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
     def used() -> tuple[str, bool, int]:
         found = acidctl("doctor", "-o", "json").json()["configuration"]
@@ -449,7 +457,16 @@ def test_options_of_the_program_stand_anywhere() -> None:
     assert with_program_options_first(["clean", "-nv", "a", "-yq"]) == ["-v", "-q", "clean", "-n", "a", "-y"]
     assert with_program_options_first(["clean", "-qn", "a"]) == ["-q", "clean", "-n", "a"]
     assert with_program_options_first(["ls", "-vq"]) == ["-v", "-q", "ls"]
-    for left in (["ls", "-ojsonl"], ["ls", "-ra"], ["x", "-", "-1"], ["ls", "--", "-nv"]):
+    # Words of these letters are names: a table called ivy must not turn into --yes.
+    for left in (
+        ["clean", "orders", "ivy"],
+        ["purge", "navy", "gravy"],
+        ["ls", "--exclude", "envy"],
+        ["ls", "-ojsonl"],
+        ["ls", "-ra"],
+        ["x", "-", "-1"],
+        ["ls", "--", "-nv"],
+    ):
         assert with_program_options_first(left) == left
     assert value_of("--log-format", ["--log-format", "text", "--log-format=json", "ls"]) == "json"
     assert value_of("--log-format", ["ls"]) == ""
@@ -540,6 +557,8 @@ def test_a_setting_without_a_use_is_refused(
     found = acidctl(*line, "--set", setting)
     assert found.status == 2
     assert f"--set {setting.partition('.')[0]}.* has no effect on `acidctl {line[0]}" in found.err
+    words = [word for word in line if word in ("explain", "meta", "hive", "tables", "abort", "completion")]
+    assert f"`acidctl {' '.join(words)} --help`" in found.err, "it is the command's own help"
     assert acidctl(*line, "--help", "--set", setting).status == 0
     monkeypatch.setenv("ACIDCTL_SET", setting)
     assert "has no effect" not in acidctl(*line).err

@@ -25,14 +25,18 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
     assert found.status == 0, found.err
     meanings = found.lines()
     assert {*Code, *map(str, map(int, ExitStatus)), *RULES} <= {one["word"] for one in meanings}
+    errors = [one["word"] for one in acidctl("explain", "-o", "jsonl", "errors").lines()]
+    assert len(errors) == len({*errors}) > 10
     assert all(one["what"] and one["todo"] and one["kind"] for one in meanings)
     assert "exit_code" not in found.out, "as users type it"
+    codes = [meaning["word"] for meaning in acidctl("explain", "-o", "jsonl", "errors").lines()]
+    assert len(set(codes)) == len(codes)
 
 
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("few-deltas", "of the base's bytes"), ("14", "something needs attention"), ("v26", "which sorts"),
+        ("few-deltas", "of the base's bytes"), ("14", "something needs attention"), ("v26", "INSERT OVERWRITE"),
         (" Conflict ", "status 9"), ("no-cleanup", "is set for the table"),
         ("superseded-by-delta", "its write ids are in delta_0000001_0000005"),
         ("half-a-minor", "delta_0000001_0000005 hides it"),
@@ -70,6 +74,11 @@ def test_what_a_name_on_disk_shows(acidctl: Acidctl, name: str, terms: list[str]
 @pytest.mark.parametrize("name", ["base_", "base_x", "delta_1", "delta_1_²", "base_1_v1_copy"])
 def test_names_that_are_none_of_hives(acidctl: Acidctl, name: str) -> None:
     assert acidctl("explain", name).status == 2
+
+
+@pytest.mark.parametrize("word", ["high watermark", "high-watermark", "High_Watermark"])
+def test_a_term_is_found_with_dashes_for_its_blanks(acidctl: Acidctl, word: str) -> None:
+    assert [one["word"] for one in acidctl("explain", "-o", "jsonl", word).lines()] == ["high watermark"]
 
 
 @pytest.mark.parametrize(("word", "near"), [("few-delta", "few-deltas"), ("V62", "V6"), ("confict", "conflict")])
@@ -119,7 +128,8 @@ def test_a_rule_has_its_parts_as_fields(acidctl: Acidctl) -> None:
     for rule in RULES.values():
         one = found[rule.id]
         assert (one["severity"], one["depth"], one["section"]) == (rule.severity, rule.depth, rule.section)
-        assert (one["why"], one["readers"]) == (rule.why, list(rule.readers))
+        assert (one["what"], one["why"], one["readers"]) == (rule.what, rule.why, list(rule.readers))
+        assert " ".join(f"{rule.what} {rule.why}".split()) in " ".join(acidctl("explain", rule.id).out.split())
     assert "readers" not in acidctl("explain", "-o", "jsonl", "few-deltas").lines()[0]
 
 

@@ -203,7 +203,11 @@ def test_where_writes_decide_only_readers_of_the_table_do(ask: Ask, fake4: FakeH
 @pytest.mark.parametrize(
     ("kind", "silent", "said"),
     [
-        (TxnType.DEFAULT, 4000, "acidctl hive housekeep, or acidctl hive abort txn"),
+        (
+            TxnType.DEFAULT,
+            4000,
+            "acidctl hive housekeep --metastore={at}, or acidctl hive abort txn {txn} --metastore={at}",
+        ),
         (TxnType.DEFAULT, 5, "it is alive"),
         (TxnType.COMPACTION, 5, "wait for it"),
         (TxnType.REPL_CREATED, 4000, "replication"),
@@ -212,7 +216,8 @@ def test_where_writes_decide_only_readers_of_the_table_do(ask: Ask, fake4: FakeH
 def test_what_can_be_done_is_said(ask: Ask, fake4: FakeHive, kind: TxnType, silent: int, said: str) -> None:
     txn = fake4.begin(ago=5000, silent=silent, type=kind)
     fake4.entry("s", "t", "ready for cleaning", next_txn=txn + 1)
-    assert said in ask(fake4, "txns", "--blocking", "--no-sizes", "-o", "json").one()["advice"]
+    advice = ask(fake4, "txns", "--blocking", "--no-sizes", "-o", "json").one()["advice"]
+    assert said.format(at=fake4.address, txn=txn) in advice
 
 
 def test_very_many_are_fine(ask: Ask, fake4: FakeHive) -> None:

@@ -402,6 +402,18 @@ def test_tables_are_listed_though_nobody_tells_who_reads_them(acidctl, tmp_path:
             assert acidctl(command, "--metastore", fake.address, "hive:db.a").status == 6
 
 
+@pytest.mark.parametrize("method", ["get_database", "show_locks"])
+def test_a_metastore_that_fails_is_asked_once_for_a_location(  # type: ignore[no-untyped-def]
+    acidctl, tmp_path: Path, method: str
+) -> None:
+    with FakeHive(4) as fake:
+        fake.table("db", "a", f"file:{make(tmp_path / 'a', 'delta_0000001_0000001')}")
+        fake.write_ids["db.a"] = [1]
+        fake.fault(method, "failed", 100)
+        assert acidctl("ls", "--metastore", fake.address, "hive:db.a").status == 6
+        assert fake.calls.count(method) == 1
+
+
 def test_a_location_that_was_named_is_shown_without_entries(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_1", "delta_2_2")
     for choice in (("--state", "aborted"), ("--where", "files > 100")):

@@ -163,8 +163,11 @@ def test_the_end_of_the_last_nightly_run_is_shown(acidctl: Acidctl, tmp_path: Pa
     assert status_of(acidctl, "--state", state, table)["lastNightly"] is None
     nightly = ("nightly", "--yes", "--engine", "local", "--assume-committed=0s", "--state", state)
     assert acidctl(*nightly, table).status == 0
-    assert status_of(acidctl, "--state", state, table)["lastNightly"]
-    assert "last nightly" in acidctl("status", "--state", state, table).out
+    ended = status_of(acidctl, "--state", state, table)["lastNightly"]
+    lines = acidctl("status", "--state", state, table).out.splitlines()[1:]
+    texts = {line[:12].rstrip(): line[12:] for line in lines}
+    assert texts["nightly"].startswith(ended[:10])
+    assert all(line[11] == " " != line[12] for line in lines), "all labels have one width"
 
 
 # --- with a metastore -----------------------------------------------------------------------------------------------

@@ -129,6 +129,10 @@ def test_named_entries_are_found_however_they_are_spelled(acidctl, crud: Path, t
         found = acidctl("why", crud, name)
         assert (found.status, found.out) == (3, "") or meant in found.out
         assert meant in found.out + found.err
+    (crud / "base_0000009").mkdir()
+    for name in ("bas_9", "base9", "bsae_0000009"):
+        mistyped = acidctl("why", crud, name)
+        assert (mistyped.status, "did you mean base_0000009" in mistyped.err) == (3, True)
     lost = acidctl("why", crud, "nonsense")
     assert lost.status == 3
     assert "acidctl ls -a" in lost.err

@@ -71,7 +71,7 @@ def test_what_is_said_of_the_table_must_be_so(acidctl: Any, crud: Path, tmp_path
     for deletes in crud.glob("delete_delta_*"):
         shutil.rmtree(deletes)  # in an insert-only table they would be an error of their own
     for place, options, status, why in (
-        (crud, ("--table-type", "insert-only"), 4, "has the ACID columns"),
+        (crud, ("--table-type", "insert-only"), 7, "it has bucket files"),
         (table, ("--table-type", "full-acid"), 4, "is not an ORC file"),
         (table, ("--property", "orc.compress=ZSTD"), 7, "settings such as compression"),
     ):

@@ -185,11 +185,11 @@ def test_bad_file_stops_or_is_skipped_and_told(acidctl: Call, table: Path) -> No
     damage_stripe(bad, 0)
     found = acidctl("cat", table)
     assert found.status == 4
-    assert "rows 1 to 2 of its 2 are lost" in found.err
+    assert "rows 1 to 2 of its 2 cannot be read" in found.err
     found = acidctl("cat", table, "--skip-bad-files")
     assert found.status == 4
     assert len(found.lines()) == 9
-    assert f"skipped {bad}: 2 rows are lost" in found.err
+    assert f"skipped {bad}: 2 rows are not shown" in found.err
     bad.write_bytes(b"rubbish")
     found = acidctl("cat", table, "--skip-bad-files", "--count")
     deletes = table / "k=1" / "delete_delta_0000002_0000002_0000" / "bucket_00000"
@@ -198,6 +198,19 @@ def test_bad_file_stops_or_is_skipped_and_told(acidctl: Call, table: Path) -> No
     assert found.status == 4
     assert len(found.lines()) == 10
     assert "deleted rows may show" in found.err
+
+
+@pytest.mark.parametrize("content", ["1,a\n2,b\n", "PAR1", "ORC"])
+def test_rows_of_a_file_of_another_kind_are_not_called_lost(acidctl: Call, table: Path, content: str) -> None:
+    """Whether it holds rows at all is not known."""
+    bad = table / "k=2" / "delta_0000003_0000003_0000" / "bucket_00000"
+    bad.write_text(content)
+    for command in (("cat",), ("cat", "--skip-bad-files"), ("validate", "--deep")):
+        found = acidctl(*command, table)
+        assert found.status in (4, 14)
+        shown = found.out + found.err
+        assert (str(bad.relative_to(table / "k=2")) in shown, "lost" in shown) == (True, False), shown
+    assert len(acidctl("cat", "--skip-bad-files", table).lines()) == 9
 
 
 def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:

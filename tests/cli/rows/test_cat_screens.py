@@ -70,7 +70,7 @@ def test_a_limit_reads_no_further(acidctl: Call, tmp_path: Path) -> None:
 def test_a_damaged_file_says_what_is_lost_and_how_to_go_on(acidctl: Call, tmp_path: Path) -> None:
     table = damaged(tmp_path / "t")
     found = acidctl("cat", table)
-    assert "rows 11 to 20 of its 30 are lost" in found.err
+    assert "rows 11 to 20 of its 30 cannot be read" in found.err
     assert "--skip-bad-files (on_loss in Python) reads the rest" in found.err
     (table / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"ORC")
     found = acidctl("cat", table)

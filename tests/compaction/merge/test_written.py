@@ -168,7 +168,7 @@ def test_a_byte_that_changes_on_the_way_is_noticed(
         copy(writer, stripe, [bytes(data)])
 
     monkeypatch.setattr(AcidWriter, "copy_stripe", wrong)
-    with pytest.raises(VerifyError, match=r"is not the one of .*delta_1_1_0"):
+    with pytest.raises(VerifyError, match=r"differs from the one .*delta_1_1_0"):
         run_compaction(table, MAJOR, writing=Writing(verify=verify))
     assert changed
     assert sorted(path.name for path in table.iterdir() if not path.name.startswith("_tmp")) == before

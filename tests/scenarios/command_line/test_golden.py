@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
 import pytest
 from support.console_pages import COLUMNS, FOLDER, RUN_ID, steady, steps, without_owner, without_styles
 from support.files.acid_files import delete, insert, write_acid
@@ -21,6 +22,7 @@ from support.metastore.fake_hive import FakeHive
 from support.paths import TESTS
 from support.tables import make
 from support.terminals import Terminals, without_last_line
+from support.writing import written_table
 
 from acidctl.cli.command_table import GROUPS, SUMMARIES
 
@@ -54,10 +56,27 @@ def metastore(folder: Path) -> Iterator[None]:
         hive.lock("sales", "orders", type=4, user="etl", host="host7", ago=60, blocked_by=held)
         hive.entry("sales", "orders", "failed", enqueued=7200, started=7100, ended=7000, error="disk full")
         hive.entry("sales", "orders", "initiated", enqueued=600)
-        site = folder / "hive-site.xml"
-        uris = f"<property><name>hive.metastore.uris</name><value>{hive.address}</value></property>"
-        site.write_text(f"<configuration>{uris}</configuration>")
-        patch.setenv("HIVE_CONF_DIR", str(folder))
+        configure(folder, hive, patch)
+        yield
+
+
+def configure(folder: Path, hive: FakeHive, patch: pytest.MonkeyPatch) -> None:
+    uris = f"<property><name>hive.metastore.uris</name><value>{hive.address}</value></property>"
+    (folder / "hive-site.xml").write_text(f"<configuration>{uris}</configuration>")
+    patch.setenv("HIVE_CONF_DIR", str(folder))
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Run a metastore of Hive 4 with a table by day that has rows of one day, and write files with rows."""
+    (folder / "new.csv").write_text("id,value,day\n3,CC,2026-11-20\n4,DD,2026-11-21\n")
+    (folder / "wrong.csv").write_text("id,value,day\n3,CC,2026-11-20\nfour,DD,2026-11-21\n")
+    (folder / "log.jsonl").write_text('{"id": 1, "day": "2026-11-20", "value": "A1", "op": "u", "lsn": 8}\n')
+    columns, keys = {"id": "int", "value": "string"}, {"day": "date"}
+    with written_table(folder / "orders", columns, keys) as table, pytest.MonkeyPatch.context() as patch:
+        rows = {"id": [1, 2], "value": ["AA", "BB"], "day": ["2026-11-20"] * 2}
+        table.door.table("db.t").insert(pa.table(rows))
+        configure(folder, table.hive, patch)
         yield
 
 
@@ -69,7 +88,11 @@ def made(write: Callable[[Path], None]) -> Callable[[Path], AbstractContextManag
     return scene
 
 
-SCENES: dict[str, Callable[[Path], AbstractContextManager[None]]] = {"broken": made(broken), "metastore": metastore}
+SCENES: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
+    "broken": made(broken),
+    "metastore": metastore,
+    "writing": writing,
+}
 
 
 @pytest.fixture

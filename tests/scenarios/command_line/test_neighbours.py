@@ -204,10 +204,10 @@ def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatc
     around = FormatDetector()
     refuse_unusable([*map(str, paths)], {}, SnapshotResolver(), formats=around)
     found = list(find([*map(str, paths)], {}, SnapshotResolver(), formats=around))
-    assert [one.evidence().may_change for one in found] == [True] * len(paths)
+    assert [one.evidence.may_change for one in found] == [True] * len(paths)
     assert listed.count(str(tmp_path / "t")) == listed.count(str(tmp_path)) == 1
     listed.clear()  # and so do readers
-    assert all(one.evidence().may_change for one in find([*map(str, paths)], {}, SnapshotResolver()))
+    assert all(one.evidence.may_change for one in find([*map(str, paths)], {}, SnapshotResolver()))
     assert listed.count(str(tmp_path / "t")) == 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import Result
-from support.files.acid_files import insert, write_acid
+from support.files.acid_files import OrcType, insert, struct, write_acid, write_plain
 from support.metastore.fake_hive import FakeHive
 
 import acidctl as acidctl_library
@@ -169,7 +169,7 @@ def test_what_holds_no_transactional_table_is_not_looked_at(acidctl: Acidctl, tm
     (tmp_path / "mnt" / "notes").mkdir(parents=True)
     (tmp_path / "mnt" / "notes" / "README.md").write_text("the disk is not mounted")
     metrics = tmp_path / "run.prom"
-    for command in (("status",), *CHANGING, ("nightly", "--dry-run", *TOLD)):
+    for command in (("status",), ("validate",), *CHANGING, ("nightly", "--dry-run", *TOLD)):
         assert acidctl(*command, tmp_path / "mnt").status == 17, command
         assert acidctl(*command, tmp_path / "mnt", sales).status == 0, command
     assert acidctl("clean", "--yes", *TOLD, "--metrics-file", metrics, tmp_path / "mnt").status == 17
@@ -178,6 +178,33 @@ def test_what_holds_no_transactional_table_is_not_looked_at(acidctl: Acidctl, tm
         night = acidctl_library.find(tmp_path / "mnt", assume_committed=0).nightly()
         assert next(night).error
         next(night)
+
+
+@pytest.mark.parametrize("command", [("status",), ("validate",), ("validate", "--deep"), ("report", "-o", "md")])
+@pytest.mark.parametrize("stray", ["README.md", "part-00000.parquet", "docs/notes"])
+def test_a_named_folder_without_a_table_is_not_looked_at(
+    acidctl: Acidctl, tmp_path: Path, sales: Path, command: tuple[str, ...], stray: str
+) -> None:
+    folder = tmp_path / "folder"
+    (folder / stray).parent.mkdir(parents=True)
+    (folder / "top").write_text("the disk is not mounted")
+    (folder / stray).write_text("the disk is not mounted")
+    found = acidctl(*command, folder)
+    assert (found.status, str(folder) in found.err) == (17, True)
+    found = acidctl(*command, sales, folder)
+    assert (found.status, str(folder) in found.err) == (0, True), found.err
+    write_plain(folder / "000000_0", (1, "x"))
+    assert acidctl(*command, folder).status == 0, "it may be a table from before it was transactional"
+
+
+def test_a_folder_that_a_metastore_has_is_looked_at_whatever_it_holds(acidctl: Acidctl, tmp_path: Path) -> None:
+    with FakeHive(4) as hive:
+        (tmp_path / "t").mkdir()
+        (tmp_path / "t" / "README.md").write_text("x")
+        hive.table("d", "t", str(tmp_path / "t"))
+        for command in (("status",), ("validate",)):
+            assert acidctl(*command, "--metastore", hive.address, "hive:d.t").status == 0, command
+            assert acidctl(*command, "--metastore", hive.address, tmp_path / "t").status == 0, command
 
 
 @pytest.mark.parametrize("command", OF_RUNS)
@@ -217,6 +244,24 @@ def test_a_file_beside_tables_leaves_a_proof_open(acidctl: Acidctl, sales: Path)
         stray.unlink()
 
 
+@pytest.mark.parametrize("folder", ["w/sales.db", "w", "lake"])
+def test_a_file_beside_tables_is_counted_and_a_warning(
+    acidctl: Acidctl, sales: Path, tmp_path: Path, folder: str
+) -> None:
+    if folder == "lake":
+        sales.rename(tmp_path / "lake")
+    stray = tmp_path / folder / "000000_0"
+    write_plain(stray, (7, 7), row=struct(a=OrcType("int"), b=OrcType("int")))
+    beside = stray.parent if folder != "lake" else tmp_path
+    for command in (("status",), ("report",)):
+        found = acidctl(*command, "-o", "json", beside)
+        assert found.json()["notLookedAt"]["count"] == 1
+        assert str(stray) in found.json()["notLookedAt"]["first"][0]
+    assert str(stray) in acidctl("status", beside).err
+    rules = [line for line in acidctl("validate", "-o", "jsonl", beside).lines() if line["rule"] == "V41"]
+    assert [(line["location"], line["severity"]) for line in rules] == [(str(stray.parent), "warning")]
+
+
 def test_a_table_that_a_metastore_knows_may_be_empty(acidctl: Acidctl, tmp_path: Path) -> None:
     with FakeHive(4) as hive:
         (tmp_path / "t").mkdir()
@@ -233,21 +278,42 @@ def succeeded(metrics: Path) -> str:
     return line
 
 
+def move_away(table: Path) -> None:
+    table.rename(table.parents[1] / "away")
+
+
+def put_a_text_in_its_place(table: Path) -> None:
+    shutil.rmtree(table)
+    table.mkdir()
+    (table / "x.txt").write_bytes(b"x")
+
+
+@pytest.mark.parametrize("change", [move_away, put_a_text_in_its_place])
 @pytest.mark.parametrize("command", [*CHANGING, ("validate",)])
 def test_fewer_than_the_last_time_renews_no_success(
-    acidctl: Acidctl, sales: Path, tmp_path: Path, command: tuple[str, ...]
+    acidctl: Acidctl, sales: Path, tmp_path: Path, command: tuple[str, ...], change: Callable[[Path], None]
 ) -> None:
     metrics = tmp_path / "run.prom"
     words = (*command, "--metrics-file", metrics, sales)
     assert acidctl(*words).status == 0
     good = succeeded(metrics)
-    (sales / "items").rename(tmp_path / "away")
+    change(sales / "items")
     for _ in range(2):
         assert acidctl(*words).status == 17
         assert succeeded(metrics) == good
     assert acidctl(*words, "--accept-fewer").status == 0
     assert acidctl(*words).status == 0
     assert succeeded(metrics) != good
+
+
+def test_an_entry_that_hides_partitions_renews_no_success(acidctl: Acidctl, sales: Path) -> None:
+    for day in (1, 2):
+        table(sales / "parts" / f"ds={day}")
+    night = ("nightly", "--yes", *TOLD, sales)
+    assert acidctl(*night).status == 0
+    (sales / "parts" / "base_5").mkdir()
+    assert acidctl(*night).status == 17
+    assert acidctl("status", sales).status == 17
 
 
 def test_a_night_and_a_report_remember_it_by_themselves(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import click
 import pytest
 from support.terminals import Terminals
 
-from acidctl.cli.command_table import SUMMARIES, walk
+from acidctl.cli.command_table import SECTIONS, SUMMARIES, walk
 
 Acidctl = Callable[..., Any]
 MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
@@ -46,8 +46,8 @@ WRITTEN = [
     ("report", "{t}", "--out"), ("report", "{t}", "--history"),
 ]  # fmt: skip
 """Which write a file."""
-ELSEWHERE = {"completion", "doctor", "demo", "explain", "hive"}
-"""Commands without any of these."""
+ELSEWHERE = {"completion", "doctor", "demo", "explain", "hive", *SECTIONS["Change rows"]}
+"""Commands without any of these, and those that need a metastore."""
 
 
 def joined(line: tuple[str, ...]) -> str:

@@ -327,15 +327,27 @@ def test_purge_takes_the_run_that_is_named(acidctl: Call, table: Path) -> None:
     assert runs() == [oldest]
 
 
-def test_purge_believes_no_clock_that_clean_refuses(
-    acidctl: Call, table: Path, monkeypatch: pytest.MonkeyPatch
+AGES = {
+    "purge": ("purge", "--older-than=7d"),
+    "nightly": ("nightly", "--engine=local", "--assume-committed=1h"),
+    "nightly with a policy": ("nightly", "--engine=local", "--assume-committed=1h", "--purge-older-than=0"),
+}
+"""Lines by which an age of seven days decides what is purged for good."""
+
+
+@pytest.mark.parametrize("name", AGES)
+def test_no_purge_by_age_believes_a_clock_that_clean_refuses(
+    acidctl: Call, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    shutil.rmtree(table / "delta_0000005_0000005_0000")  # nothing is to be compacted
     assert acidctl(*CLEAN, table).status == 0
     before, now = names(table), time.time
     ahead = SimpleNamespace(time=lambda: now() + 30 * 86400, monotonic=time.monotonic)
     monkeypatch.setattr(lock, "time", ahead)
     monkeypatch.setattr("acidctl.verbs.purge.time", ahead)
-    found = acidctl("purge", "--yes", "--older-than", "7d", table)
+    (tmp_path / "policy.toml").write_text('[policy."*"]\npurge-older-than = "7d"\n')
+    by_policy = ("--config", tmp_path / "policy.toml") if "policy" in name else ()
+    found = acidctl(*by_policy, *AGES[name], "--yes", table)
     assert (found.status, names(table)) == (8, before), found.err
     assert acidctl("purge", "--yes", table).status == 0, "no age decides here"
 

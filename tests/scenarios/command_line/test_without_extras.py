@@ -48,6 +48,19 @@ def test_commands_on_paths_need_none(crud: Path, line: str, tmp_path: Path) -> N
     assert (done.returncode in (0, 14), "Error" in done.stderr) == (True, False), done.stderr
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "insert hive:d.t x.csv", "update hive:d.t --set a=1 --where true", "delete hive:d.t --where true",
+        "merge hive:d.t x.csv --key a", "truncate hive:d.t", "erase hive:d.t --where a=1",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("address", [[], ["--metastore", "thrift://127.0.0.1:1"]])
+def test_statements_say_that_thrift_is_missing(line: str, address: list[str]) -> None:
+    done = run(*line.split(), *address)
+    assert (done.returncode, "acidctl[metastore]" in done.stderr) == (8, True), done.stderr
+
+
 def test_no_module_of_such_a_command_imports_any() -> None:
     folder = REPO / "acidctl/cli"
     parts = [path.relative_to(REPO).with_suffix("").parts for path in folder.rglob("*.py") if path.stem != "__init__"]

@@ -160,6 +160,22 @@ def test_updates_of_version_1_are_for_hive_2(tmp_path: Path, reader: Hive | None
     assert ("hive2" in refused.value.hint) == (reader is None)
 
 
+@pytest.mark.parametrize("reader", [None, *Hive])
+@pytest.mark.parametrize("in_base", [UPDATE, DELETE])
+def test_updates_in_a_base_are_rows_for_every_hive(tmp_path: Path, reader: Hive | None, in_base: int) -> None:
+    """As a major compaction of Hive 2 left them; a delete is never in a base."""
+    old = {"marker": None, "metadata": {"hive.acid.version": None}}
+    write_by_pyorc(tmp_path / "base_2", [(in_base, *insert(1, 0, current=2)[1:])], **old)
+    write_by_pyorc(tmp_path / NEXT, [insert(3, 0)])
+    if in_base is DELETE and reader is not Hive.HIVE2:
+        with pytest.raises(RefusedError, match="V12"):
+            run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader))
+        return
+    before = read_rows(tmp_path)
+    assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader)) is not None
+    assert read_rows(tmp_path) == before
+
+
 def test_a_minor_compaction_collapses_only_deletes_that_hive_finds(tmp_path: Path) -> None:
     write_by_pyorc(tmp_path / DELTA, ROWS)
     write_by_pyorc(tmp_path / DELTA, [insert(1, 0, bucket=OTHER)], "bucket_00001")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,9 +27,15 @@ from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted, compact
-from acidctl.location.change.lock import LOCK
+from acidctl.location.change.lock import LOCK, Locking
 from acidctl.location.change.own_files import Owner
-from acidctl.location.change.publication import INTENT, finish_half_published, half_published, show_copies
+from acidctl.location.change.publication import (
+    INTENT,
+    finish_half_published,
+    finish_interrupted,
+    half_published,
+    show_copies,
+)
 from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.registry import open_location
 
@@ -393,6 +400,38 @@ def test_an_object_store_left_half_way_and_copied_to_a_disk(tmp_path: Path) -> N
     assert finish_half_published(take_snapshot(fs, path)) == ("base_5",)
     assert sorted(path.name for path in table.iterdir()) == ["base_5"]
     assert (table / "base_5" / "_metadata_acid").read_bytes() == b"BB"
+
+
+def test_a_note_that_was_removed_after_the_listing(tmp_path: Path) -> None:
+    """Whoever removed it may have finished the publication: nothing is half done, and the listing is too old."""
+    table = tmp_path / "t"
+    write_acid(table / "base_5" / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
+    fs, path = open_location(str(table))
+    assert finish_interrupted(take_snapshot(fs, path), Locking()) is None
+    staged(table, [["a", "base_5/bucket_00000"], ["b", "base_5/bucket_00001"]])
+    (table / "_tmp_7" / "a").write_bytes((table / "base_5" / "bucket_00000").read_bytes())
+    old = take_snapshot(fs, path)
+    assert half_published(old)
+    (table / "base_5" / "bucket_00001").write_bytes(b"BB")
+    shutil.rmtree(table / "_tmp_7")
+    assert half_published(old) == []
+    assert finish_interrupted(old, Locking()) == ()
+
+
+def test_another_run_that_died_half_way_after_the_plan(three: str) -> None:
+    rows, plan = read_rows(three), plan_of(three, MAJOR)
+    copies = [["a", "delta_0000009_0000009/bucket_00000"], ["b", "delta_0000009_0000009/bucket_00001"]]
+    fs, path = opened(three)
+    for name, content in (("a", b"AA"), ("b", b"BB"), (INTENT, json.dumps({"copies": copies}).encode())):
+        fs.write_bytes(f"{path}/_tmp_7/{name}", content)
+    fs.write_bytes(f"{path}/delta_0000009_0000009/bucket_00000", b"AA")
+    before = names(three)
+    error = run(plan, offline=True).error
+    assert error
+    assert "interrupted while it was published" in error.what
+    assert names(three) == before
+    fs.remove_tree(f"{path}/delta_0000009_0000009")
+    assert read_rows(three) == rows
 
 
 @pytest.mark.parametrize(

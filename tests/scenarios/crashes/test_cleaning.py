@@ -210,7 +210,7 @@ def test_trash_of_hdfs_is_refused_elsewhere() -> None:
 
     require_hdfs(Hdfs())
     assert trash_of(Hdfs(user="etl"), "/t") == "/user/etl/.Trash/Current"
-    with pytest.raises(UsageProblem, match="whose trash"):
+    with pytest.raises(UsageProblem, match="the user is not known"):
         trash_of(Hdfs(), "/t")
 
     class Telling(Hdfs):

@@ -139,9 +139,9 @@ def test_the_staging_of_a_living_process_stays(table: Path, monkeypatch: pytest.
     staging = table / "_tmp_1"
     staging.mkdir()
     (staging / "_owner.json").write_bytes(Owner.this().to_bytes())
-    assert remove_dead_staging(snapshot_of(table)) == ()
+    assert remove_dead_staging(snapshot_of(table), ()) == ()
     other = Owner("elsewhere", 1, 1, "hive", 0.0)
     (staging / "_owner.json").write_bytes(other.to_bytes())
-    assert remove_dead_staging(snapshot_of(table)) == ()
+    assert remove_dead_staging(snapshot_of(table), ()) == ()
     (staging / "_owner.json").write_bytes(b'{"host"')
-    assert remove_dead_staging(snapshot_of(table)) == ()
+    assert remove_dead_staging(snapshot_of(table), ()) == ()

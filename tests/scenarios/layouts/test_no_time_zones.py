@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.files.acid_files import acid_batch, acid_file
+from support.files.acid_files import acid_batch, acid_file, insert, write_acid
 from support.paths import PYTHONPATH
 
 from acidctl.orc.types import OrcType
@@ -60,3 +61,16 @@ def test_it_is_named_and_no_file_is_blamed(table: Path, line: tuple[str, ...]) -
 def test_what_holds_no_timestamp_is_read(table: Path) -> None:
     done = acidctl("cat", "--columns", "id", str(table))
     assert (done.returncode, done.stdout.count("\n") >= 2) == (0, True), done.stderr
+
+
+def test_a_check_of_many_locations_goes_on_and_says_what_it_could_not(table: Path) -> None:
+    """A location without timestamps comes after, and an error in its listing is still found."""
+    other = table.parent / "u"
+    write_acid(other / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, "x")))
+    done = acidctl("validate", "--deep", str(table.parent))
+    assert (done.returncode, "1 location could not be checked" in done.stderr) == (ENVIRONMENT, True), done.stderr
+    assert "2 locations, 3 files, 1 row checked" in done.stdout
+    shutil.rmtree(other / "delta_0000001_0000001_0000")
+    (other / "delta_0000002_0000002_0000").mkdir(parents=True)
+    (other / "delta_0000002_0000002_0000" / "bucket_00000").write_bytes(b"no ORC")
+    assert acidctl("validate", "--deep", str(table.parent)).returncode == 14, "findings come first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import Result
@@ -15,6 +16,7 @@ from acidctl.base.errors import ConflictError, NotFoundError
 from acidctl.location.find import find
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
+from acidctl.rows.scan import table as tables
 from acidctl.rows.scan.table import Table, table_at
 
 
@@ -173,18 +175,17 @@ def test_files_that_go_between_listing_and_opening_are_looked_for_once_more(
     one = lived()
     one.write(1)
     table = one.open()
-    taken = Table.snapshots_at
+    opened = tables.open_sources
     times = []
 
-    def and_clean(self: Table, at: int | None) -> object:
-        snapshots = taken(self, at)
+    def and_clean(*asked: Any) -> Any:
         if not times:
             for path in one.compact(1):
                 shutil.rmtree(path)
-        times.append(at)
-        return snapshots
+        times.append(asked)
+        return opened(*asked)
 
-    monkeypatch.setattr(Table, "snapshots_at", and_clean)
+    monkeypatch.setattr(tables, "open_sources", and_clean)
     scan = table.scan()
     assert scan.to_table()["a"].to_pylist() == [1]
     assert scan.snapshots[0].state.notes[0].value("how") == "again"

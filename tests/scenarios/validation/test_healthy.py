@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ from support.validating import check, found, healthy
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import RefusedError
-from acidctl.validation.findings import Severity
+from acidctl.validation.findings import Depth, Severity
 
 
 def errors(table: Path, **options: object) -> list[str]:
@@ -113,6 +114,33 @@ def test_acid_v1_without_a_row_index(tmp_path: Path) -> None:
     write_by_pyorc(tmp_path / "t/delta_0000002_0000002", changes, **kw)  # type: ignore[arg-type]
     (report,) = check(tmp_path / "t")
     assert found(report) == {"V12 info", "V31 warning"}
+
+
+@pytest.mark.parametrize("depth", list(Depth)[1:])
+@pytest.mark.parametrize("has_index", [True, False])
+def test_updates_in_a_base_of_acid_v1_need_no_compaction(tmp_path: Path, depth: Depth, *, has_index: bool) -> None:
+    """A major compaction of Hive 2 leaves them. Without an index only rows show updates, and a base has none then."""
+    kw: dict[str, Any] = {"marker": None, "metadata": {"hive.acid.version": None}}
+    if not has_index:
+        kw = {"marker": None, "metadata": {"hive.acid.version": None, "hive.acid.stats": None}, "row_index_stride": 0}
+    is_seen = has_index or depth is Depth.DEEP
+
+    def remarks() -> list[str]:
+        (report,) = check(tmp_path / "t", depth=depth)
+        assert "V12" not in found(report)
+        return [finding.message for finding in report.findings if finding.rule == "V12"]
+
+    write_by_pyorc(tmp_path / "t/base_0000003", [(1, 1, 0, 0, 2, (1, "y"))], **kw)
+    assert ["compact before" in text for text in remarks()] == [False] * has_index
+    write_by_pyorc(tmp_path / "t/delta_0000004_0000004", [(1, 1, 0, 0, 4, (1, "z"))], **kw)
+    assert ["compact before" in text for text in remarks()] == [True] * is_seen + [False] * has_index
+
+
+def test_updates_in_a_base_beside_rows_of_version_2_are_no_error(tmp_path: Path) -> None:
+    """As a major compaction of Hive 3 leaves them after the upgrade."""
+    write_by_pyorc(tmp_path / "t/base_0000003", [(1, 1, 0, 0, 2, (1, "y")), (0, 3, B0, 0, 3, (1, "z"))])
+    (report,) = check(tmp_path / "t")
+    assert "V12" not in found(report)
 
 
 def test_a_stream_that_has_just_begun(tmp_path: Path) -> None:

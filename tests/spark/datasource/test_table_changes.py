@@ -214,7 +214,7 @@ def test_history_that_was_compacted_away_is_told(tmp_path: Path) -> None:
         loaded(made.path, changesFrom="0")
     said = str(caught.value)
     assert "why: the rows at write id 1 are gone" in said
-    assert "hint: read its rows anew with at=2, and go on with changesFrom=2; a stream needs a new checkpoint" in said
+    assert "hint: read its rows again with at=2, and go on with changesFrom=2; a stream needs a new checkpoint" in said
     write(made, choice, "update")
     assert loaded(made.path, changesFrom="2") == expected(made, 2, 3)
 

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from support.spark.fake_java import fake_java
 
-from acidctl.base.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
+from acidctl.base.errors import (
+    AccessError,
+    AcidctlError,
+    EnvironmentProblem,
+    MemoryProblem,
+    NoSpaceError,
+    StorageError,
+    UsageProblem,
+)
 from acidctl.spark import probe
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.gateway import DriverLog, last_words
@@ -262,7 +270,7 @@ def test_stage_failure_names_task_host_and_cause() -> None:
             "Java starts no Spark",
         ),
         ("There is insufficient memory for the Java Runtime", MemoryProblem, "Java did not get enough memory"),
-        ("java.io.IOException: No space left on device", StorageError, "Spark's scratch folder is full"),
+        ("java.io.IOException: No space left on device", NoSpaceError, "Spark's scratch folder is full"),
         ("java.net.UnknownHostException: rm.example", EnvironmentProblem, "Spark's master M cannot be reached"),
         ("Job aborted: Master removed our application: FAILED", EnvironmentProblem, "The cluster M could not keep"),
         ("something unheard of", EnvironmentProblem, "Spark failed"),

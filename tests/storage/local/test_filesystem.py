@@ -17,6 +17,7 @@ from acidctl.base.errors import (
     AcidctlError,
     BadDataError,
     ConflictError,
+    NoSpaceError,
     NotFoundError,
     StorageError,
 )
@@ -350,8 +351,8 @@ class TestErrors:
             (errno.EROFS, AccessError),
             (errno.EEXIST, ConflictError),
             (errno.ENOTEMPTY, ConflictError),
-            (errno.ENOSPC, StorageError),
-            (errno.EDQUOT, StorageError),
+            (errno.ENOSPC, NoSpaceError),
+            (errno.EDQUOT, NoSpaceError),
             (errno.EIO, StorageError),
             (errno.ESTALE, StorageError),
             (errno.ELOOP, StorageError),
