@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support.files.acid_files import write_delta
 from support.servers.hdfs_server import HdfsServer
 from support.tables import CLEAN_NOW
+from support.terminals import require_python_for_everybody
 
 from acidctl.base.errors import StorageError
 from acidctl.storage.options import StorageOptions
@@ -253,9 +254,7 @@ def reading_this() -> dict[str, str]:
 
     import acidctl as package
 
-    real = Path(sys.executable).resolve()
-    if not all(one.stat().st_mode & stat.S_IXOTH for one in (real, *real.parents)):
-        pytest.skip("another user cannot run this Python")
+    require_python_for_everybody()
     return os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(Path(package.__file__).parent.parent)])}
 
 

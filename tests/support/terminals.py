@@ -8,11 +8,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+import acidctl
 
 _DRAWN = re.compile(r"\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)|\r\x1b\[K")
 SECONDS = 60
@@ -46,6 +51,8 @@ class Terminals:
             nobody: run it without any rights.
             environ: besides what this process has, and what keeps the screen plain.
         """
+        if nobody:
+            require_python_for_everybody()
         return self._ask([str(word) for word in line], columns, typed, nobody, seconds, environ=environ)
 
     def execute(
@@ -84,6 +91,13 @@ class Terminals:
         shown = answer["shown"].replace("\r\n", "\n")
         assert answer["status"] >= 0, f"{line} hung, or died of signal {-answer['status']}: {shown}"
         return answer["status"], shown
+
+
+def require_python_for_everybody() -> None:
+    """Skip a test that runs as another user if only root can read this Python or acidctl, as in a private home."""
+    for file in (Path(os.__file__), Path(sys.executable).resolve(), Path(acidctl.__file__)):
+        if not all(one.stat().st_mode & stat.S_IXOTH for one in file.parents):
+            pytest.skip(f"another user cannot run this Python: {file} is in a directory of root alone")
 
 
 @contextmanager
