@@ -149,6 +149,16 @@ GET_DEFAULTS = method("get_default_constraints", (ConstraintsRequest,), Constrai
 GET_CHECKS = method("get_check_constraints", (ConstraintsRequest,), ConstraintsResponse, _ABSENT)
 ALTER_TABLE = method("alter_table_req", (AlterTableRequest,), AlterTableResponse, _ALTER, raw=True)
 ALTER_PARTITIONS = method("alter_partitions_req", (AlterPartitionsRequest,), AlterTableResponse, _ALTER, raw=True)
+ALTER_TABLE_OF_HIVE_3 = method(
+    "alter_table_with_environment_context", (STRING, STRING, RAW, EnvironmentContext), None, _ALTER, raw=True
+)
+ALTER_PARTITIONS_OF_HIVE_3 = method(
+    "alter_partitions_with_environment_context",
+    (STRING, STRING, list_of(RAW), EnvironmentContext),
+    None,
+    _ALTER,
+    raw=True,
+)
 ADD_PARTITIONS = method(
     "add_partitions_req",
     (AddPartitionsRequest,),

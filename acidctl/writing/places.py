@@ -6,10 +6,10 @@ import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from acidctl.acid.listing import TableType
-from acidctl.acid.names import partition_name, unescape
+from acidctl.acid.names import unescape
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.base.printable import printable
@@ -22,10 +22,11 @@ from acidctl.metastore.tables import BATCH, HivePartition, HiveTable, partitions
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.registry import open_location
 from acidctl.writing.insert_only.plain_files import partition_reasons
-from acidctl.writing.transaction import WriteTransaction, raw_table
+from acidctl.writing.statistics import Growth
+from acidctl.writing.transaction import WriteTransaction, name_of_partition, raw_table
 
-_STORAGE, _LOCATION = 7, 2
-"""Numbers of the fields of a table and of its storage descriptor."""
+_STORAGE, _STORAGE_OF_PARTITION, _LOCATION = 7, 6, 2
+"""Numbers of the fields of a table, of a partition, and of their storage descriptors."""
 
 
 @dataclass(slots=True)
@@ -120,19 +121,22 @@ class Places:
         texts = [part.partition("=")[2] for part in name.split("/")] if name else []
         return dict(zip(self._keys, map(unescape, texts), strict=True))
 
-    def publish(self, transaction: WriteTransaction, directories: Mapping[str, Sequence[str]]) -> None:
+    def publish(
+        self, transaction: WriteTransaction, directories: Mapping[str, Sequence[str]], growth: Mapping[str, Growth]
+    ) -> None:
         """Register the partitions with the metastore, move the files, and commit.
 
         Args:
             directories: the staged directories of each location, in the order in which they appear.
+            growth: the effect on each location.
         """
         names = [name for name in directories if name]
         new = [name for name in names if self._places[name].is_new]
-        self._add_partitions(transaction, new)
+        ours = self._add_partitions(transaction, {name: growth[name] for name in new})
         for name in new:
             self._places[name].is_made = False  # the directory belongs to the new partition now, and stays
         transaction.register_partitions(names)
-        transaction.give_up_statistics([name for name in names if name not in new])
+        transaction.update_statistics({name: grown for name, grown in growth.items() if name not in ours})
         deque(parallel.results(self._show, directories.items()), maxlen=0)
         transaction.check()
         transaction.commit()
@@ -174,31 +178,44 @@ class Places:
             yield path
             path = parent_of(path)
 
-    def _add_partitions(self, transaction: WriteTransaction, names: Sequence[str]) -> None:
+    def _add_partitions(self, transaction: WriteTransaction, growth: Mapping[str, Growth]) -> set[str]:
+        """Add new partitions, and return the names of those that nobody else has made meanwhile."""
         table: RawStruct | None = None
+        table_name = self._table.database, self._table.name
         made = []
-        for name in names:
+        for name, first_rows in growth.items():
             table = table or raw_table(self._metastore, self._table)
             storage = RawStruct(dict(table.fields[_STORAGE].payload.fields))
             storage.fields[_LOCATION] = text_value(f"{self._table.location}/{name}")
             values = [self._places[name].values[key] for key in self._keys]
             partition = RawStruct({1: texts_value(values), 2: text_value(self._table.database)})
-            partition.fields |= {3: text_value(self._table.name), 6: table.fields[_STORAGE]._replace(payload=storage)}
+            partition.fields |= {
+                3: text_value(self._table.name),
+                _STORAGE_OF_PARTITION: table.fields[_STORAGE]._replace(payload=storage),
+            }
             partition.set_texts(write_interface.PARTITION_PARAMETERS, {})
             partition.set_long(write_interface.PARTITION_WRITE_ID, transaction.write_id)
+            if self._places[name].is_made:  # otherwise files of somebody else may be there
+                transaction.set_counts(partition, replace(first_rows, replaces=True))
             made.append(partition)
         for batch in batches(made, BATCH):
-            request = write_interface.AddPartitionsRequest(self._table.database, self._table.name, tuple(batch))
+            request = write_interface.AddPartitionsRequest(*table_name, tuple(batch))
             self._metastore.call(write_interface.ADD_PARTITIONS, request)
-        wanted = [self._places[name].values for name in names]
-        for partition_now in partitions_of_values(self._metastore, self._table, wanted) if wanted else ():
-            self._require_here(partition_now)
+        ours = set()
+        for names in batches(list(growth), BATCH):
+            for partition in self._metastore.call(write_interface.GET_RAW_PARTITIONS, *table_name, tuple(names)):
+                name = name_of_partition(self._table, partition)
+                self._require_here(name, partition)
+                made_by = partition.fields.get(write_interface.PARTITION_WRITE_ID)  # Hive 3 does not know
+                if made_by is None or made_by.payload == transaction.write_id:
+                    ours.add(name)
+        return ours
 
-    def _require_here(self, partition: HivePartition) -> None:
+    def _require_here(self, name: str, partition: RawStruct) -> None:
         """Refuse a partition that somebody else has made meanwhile, at another place."""
-        name = "/".join(partition_name(*pair) for pair in partition.values)
-        fs, path = open_location(partition.location, self._storage)
+        location = partition.fields[_STORAGE_OF_PARTITION].payload.fields[_LOCATION].payload.decode()
+        fs, path = open_location(location, self._storage)
         place = self._places.get(name)
         if place and (fs.url, path) != (place.fs.url, place.path):
-            what = f"the partition {name} was made meanwhile, at {printable(partition.location)}"
+            what = f"the partition {name} was made meanwhile, at {printable(location)}"
             raise ConflictError(what, "its rows were staged elsewhere", "nothing was written; run it again")

@@ -6,12 +6,13 @@ The order of the calls decides what a crash leaves, and whether an update can be
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from acidctl.acid.compaction_kind import Hive
+from acidctl.acid.names import partition_name
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import ConflictError
 from acidctl.metastore import interface, write_interface
@@ -22,11 +23,10 @@ from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.tables import BATCH, HiveTable
 from acidctl.metastore.transactions import Transactions
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, UnknownOutcome
+from acidctl.writing.statistics import Growth, after, without_claims
 
 ATTEMPTS = 5
 """Hive's own `hive.txn.retrysnapshot.max.count`."""
-
-_ACCURATE = "COLUMN_STATS_ACCURATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,37 +229,59 @@ class WriteTransaction:
                 ),
             )
 
-    def give_up_statistics(self, partitions: Sequence[str]) -> None:
-        """Mark the statistics as not accurate: Hive 4 answers `count(*)`, `min` and `max` from them alone.
+    def update_statistics(self, growth: Mapping[str, Growth]) -> None:
+        """Keep the row counts right, and mark other statistics as not accurate.
+
+        Hive 4 answers `count(*)`, `min` and `max` from statistics alone. Its metastore gives the counts up itself if a
+        writer that this transaction does not see was the last to set them. Hive 3 does not, so it keeps no counts:
+        Hive 4 would believe them after an upgrade.
 
         Args:
-            partitions: names of the existing partitions that get files.
+            growth: the effect on each existing location that gets files, by the names of partitions.
         """
-        if self._metastore.features.hive is not Hive.HIVE4:
-            return  # Hive 3 never answers from the statistics of a transactional table
         database, name = self._table.database, self._table.name
         context = write_interface.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
         valid = replace(self.write_ids, open=tuple(id_ for id_ in self.write_ids.open if id_ != self.write_id))
+        given = database, name
+        last = context, self.write_id, str(valid)
         if not self._table.partition_keys:
-            table = self._without_statistics(raw_table(self._metastore, self._table), *_OF_TABLE)
-            self._metastore.call(
-                write_interface.ALTER_TABLE,
-                write_interface.AlterTableRequest(database, name, table, context, self.write_id, str(valid)),
+            table = raw_table(self._metastore, self._table)
+            if self._with_counts(table, growth[""], *_OF_TABLE):
+                if self._keeps_counts:
+                    request = write_interface.AlterTableRequest(*given, table, *last)
+                    self._metastore.call(write_interface.ALTER_TABLE, request)
+                else:
+                    self._metastore.call(write_interface.ALTER_TABLE_OF_HIVE_3, *given, table, context)
+            return
+        for batch in batches(list(growth), BATCH):
+            raw = self._metastore.call(write_interface.GET_RAW_PARTITIONS, *given, tuple(batch))
+            changed = tuple(
+                one
+                for one in raw
+                if self._with_counts(one, growth[name_of_partition(self._table, one)], *_OF_PARTITION)
             )
-        for batch in batches(partitions, BATCH):
-            raw = self._metastore.call(write_interface.GET_RAW_PARTITIONS, database, name, tuple(batch))
-            altered = tuple(self._without_statistics(partition, *_OF_PARTITION) for partition in raw)
-            self._metastore.call(
-                write_interface.ALTER_PARTITIONS,
-                write_interface.AlterPartitionsRequest(database, name, altered, context, self.write_id, str(valid)),
-            )
+            if changed and self._keeps_counts:
+                parts = write_interface.AlterPartitionsRequest(*given, changed, *last)
+                self._metastore.call(write_interface.ALTER_PARTITIONS, parts)
+            elif changed:
+                self._metastore.call(write_interface.ALTER_PARTITIONS_OF_HIVE_3, *given, changed, context)
 
-    def _without_statistics(self, struct: RawStruct, parameters: int, write_id: int) -> RawStruct:
-        texts = struct.texts(parameters)
-        texts.pop(_ACCURATE, None)
-        struct.set_texts(parameters, texts)
-        struct.set_long(write_id, self.write_id)
-        return struct
+    def set_counts(self, partition: RawStruct, growth: Growth) -> None:
+        """Give a new partition the counts of its first rows."""
+        self._with_counts(partition, growth, *_OF_PARTITION)
+
+    @property
+    def _keeps_counts(self) -> bool:
+        return self._metastore.features.hive is Hive.HIVE4
+
+    def _with_counts(self, struct: RawStruct, growth: Growth, parameters: int, write_id: int) -> bool:
+        """Set the statistics, and the write id that Hive 4 judges them by; return whether anything changed."""
+        before = struct.texts(parameters)
+        now = after(before, growth) if self._keeps_counts else without_claims(before)
+        struct.set_texts(parameters, now)
+        if self._keeps_counts:
+            struct.set_long(write_id, self.write_id)
+        return self._keeps_counts or now != before
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -319,3 +341,10 @@ def raw_table(metastore: Metastore, table: HiveTable) -> RawStruct:
     raw = metastore.call(write_interface.GET_RAW_TABLE, request).table
     assert isinstance(raw, RawStruct)
     return raw
+
+
+def name_of_partition(table: HiveTable, partition: RawStruct) -> str:
+    """Return the name of a partition, which the metastore does not send: ``day=2026-11-20/hour=1``."""
+    values = [value.decode() for value in partition.fields[1].payload[1]]
+    keys = [column.name for column in table.partition_keys]
+    return "/".join(partition_name(*pair) for pair in zip(keys, values, strict=True))

@@ -19,6 +19,7 @@ from acidctl.writing.insert_only.plain_files import PlainFiles
 from acidctl.writing.places import Places
 from acidctl.writing.refusals import require_writable
 from acidctl.writing.rows.files import AcidFiles, StagedFile, StagedRows
+from acidctl.writing.statistics import Growth
 from acidctl.writing.transaction import Rehearsal, Seen, Statement, WriteTransaction
 
 
@@ -103,7 +104,8 @@ class Write(ABC):
                 files = self.stage(transaction)
                 written = self._written(transaction, files, transaction.id)
                 if files:
-                    self.places.publish(transaction, _directories(files))
+                    growth = Growth.of(files, replaces=self.statement.replaces)
+                    self.places.publish(transaction, _directories(files), growth)
                 else:
                     transaction.commit()  # if aborted, it would stay in Hive's lists until cleaned
             except BaseException:

@@ -22,7 +22,9 @@ from acidctl.writing.change import Change
 from acidctl.writing.insert import Insert
 from acidctl.writing.write import Written
 
-ACCURATE = {"COLUMN_STATS_ACCURATE": "true", "numRows": "2"}
+CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'}
+NUMBERS = {"numRows": "2", "rawDataSize": "20", "numFiles": "1", "totalSize": "700"}
+ACCURATE = CLAIM | NUMBERS
 COLUMNS = (FieldSchema("a", "int"), FieldSchema("b", "string"))
 
 Statement = Callable[[Metastore], Written]
@@ -87,9 +89,9 @@ def test_a_statement_is_seen_once_it_is_committed(hive: FakeHive, name: str, tmp
     assert rows(hive) == expected
     assert not hive.txns
     assert not leftovers(tmp_path)
-    if hive.version > 3:
-        assert "COLUMN_STATS_ACCURATE" not in hive.tables["db", "t"].parameters
-        assert hive.tables["db", "t"].parameters["numRows"] == "2"
+    known = hive.tables["db", "t"].parameters
+    assert known.get("COLUMN_STATS_ACCURATE") == ('{"BASIC_STATS":"true"}' if hive.version > 3 else None)
+    assert known["numRows"] == str(len(rows(hive)) if hive.version > 3 else 2)
 
 
 def calls_of(hive: FakeHive, statement: Statement) -> list[str]:
@@ -173,17 +175,24 @@ def test_a_row_that_does_not_fit_writes_nothing(hive: FakeHive, tmp_path: Path) 
     assert not leftovers(tmp_path)
 
 
-def test_statistics_of_partitions_that_get_rows_are_given_up_and_no_others(hive: FakeHive, tmp_path: Path) -> None:
+def test_counts_of_partitions_that_get_rows_grow_and_no_others(hive: FakeHive, tmp_path: Path) -> None:
     writable(hive, tmp_path / "p", keys="day string")
     for name in ("day=x", "day=y"):
         hive.partition("db", "t", name)
         known = hive.partitions["db", "t"][name]
         hive.partitions["db", "t"][name] = replace(known, parameters=ACCURATE)
-    source = pa.table({"a": [1, 2], "b": ["", ""], "day": ["x", "new"]}).to_reader()
+    source = pa.table({"a": [1, 2, 3], "b": ["", "", ""], "day": ["x", "new", "x"]}).to_reader()
     Insert(client(hive), get_table(client(hive), "db", "t"), source).run()
     after = {name: dict(partition.parameters) for name, partition in hive.partitions["db", "t"].items()}
-    given_up = {"numRows": "2"} if hive.version > 3 else ACCURATE  # Hive 3 answers from none
-    assert after == {"day=x": given_up, "day=y": ACCURATE, "day=new": {}}
+    if hive.version < 4:  # it keeps none itself
+        assert after == {"day=x": NUMBERS, "day=y": ACCURATE, "day=new": {}}
+        return
+    for name, rows in (("day=x", "4"), ("day=new", "1")):
+        assert after[name].pop("COLUMN_STATS_ACCURATE") == '{"BASIC_STATS":"true"}'
+        assert after[name].pop("numRows") == rows
+    assert after["day=x"].pop("rawDataSize") == "40"
+    assert int(after["day=x"].pop("totalSize")) > 700
+    assert (after["day=x"], after["day=y"]) == ({"numFiles": "2"}, ACCURATE)
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

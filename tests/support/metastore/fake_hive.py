@@ -23,6 +23,7 @@ from acidctl.acid.names import MAXL, partition_name, unescape
 from acidctl.metastore import interface as wire
 from acidctl.metastore import write_interface as writes
 from acidctl.metastore.interface import CompactionType, LockState, LockType, TxnState, TxnType
+from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.wire import Method
 from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
@@ -516,6 +517,11 @@ class FakeHive:
         self.tables[key] = replace(self.tables[key], parameters=parameters)
         return writes.AlterTableResponse()
 
+    def _do_alter_table_with_environment_context(
+        self, database: str, name: str, table: RawStruct, context: writes.EnvironmentContext
+    ) -> None:
+        self._do_alter_table_req(writes.AlterTableRequest(database, name, table, context))
+
     def _do_alter_partitions_req(self, request: writes.AlterPartitionsRequest) -> writes.AlterTableResponse:
         for raw in request.partitions:
             values = tuple(text.decode() for text in raw.fields[1].payload[1])
@@ -523,6 +529,11 @@ class FakeHive:
             name = next(name for name, one in known.items() if one.values == values)
             known[name] = replace(known[name], parameters=raw.texts(writes.PARTITION_PARAMETERS))
         return writes.AlterTableResponse()
+
+    def _do_alter_partitions_with_environment_context(
+        self, database: str, name: str, partitions: Sequence[RawStruct], context: writes.EnvironmentContext
+    ) -> None:
+        self._do_alter_partitions_req(writes.AlterPartitionsRequest(database, name, tuple(partitions), context))
 
     def _do_add_partitions_req(self, request: writes.AddPartitionsRequest) -> writes.AlterTableResponse:
         keys = [one.name for one in self.tables[request.database, request.table].partition_keys]
