@@ -93,6 +93,7 @@ class Table(Struct):
     parameters: Mapping[str, str] = field(9, map_of(STRING, STRING), {})
     table_type: str | None = field(12, STRING)
     catalog: str | None = field(17, STRING)
+    write_id: int = field(19, I64, 0)
     id: int = field(25, I64, 0)
 
 
@@ -106,6 +107,7 @@ class Partition(Struct):
     values: tuple[str, ...] = field(1, list_of(STRING), ())
     storage: PartitionStorage | None = field(6, PartitionStorage)
     parameters: Mapping[str, str] = field(7, map_of(STRING, STRING), {})
+    write_id: int = field(10, I64, 0)
 
 
 @struct

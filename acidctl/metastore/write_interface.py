@@ -92,6 +92,11 @@ class AddPartitionsRequest(Struct):
 
 
 @struct
+class AddPartitionsResult(Struct):
+    partitions: tuple[RawStruct, ...] = field(1, list_of(RAW), ())
+
+
+@struct
 class ConstraintsRequest(Struct):
     catalog: str = field(1, STRING, "hive")
     database: str = field(2, STRING, "")
@@ -162,7 +167,7 @@ ALTER_PARTITIONS_OF_HIVE_3 = method(
 ADD_PARTITIONS = method(
     "add_partitions_req",
     (AddPartitionsRequest,),
-    AlterTableResponse,
+    AddPartitionsResult,
     "InvalidObjectException AlreadyExistsException MetaException",
     raw=True,
 )

@@ -132,14 +132,18 @@ class Places:
         """
         names = [name for name in directories if name]
         new = [name for name in names if self._places[name].is_new]
-        ours = self._add_partitions(transaction, {name: growth[name] for name in new})
+        ours = self._add_partitions(transaction, new)
+        ours = {name for name in ours if self._places[name].is_made}  # elsewhere files of somebody else may be
         for name in new:
             self._places[name].is_made = False  # the directory belongs to the new partition now, and stays
         transaction.register_partitions(names)
-        transaction.update_statistics({name: grown for name, grown in growth.items() if name not in ours})
+        transaction.give_up_statistics([name for name in names if name not in ours])
         deque(parallel.results(self._show, directories.items()), maxlen=0)
         transaction.check()
         transaction.commit()
+        transaction.restore_counts(
+            {name: replace(grown, replaces=grown.replaces or name in ours) for name, grown in growth.items()}
+        )
 
     def _show(self, staged: tuple[str, Sequence[str]]) -> None:
         place = self._places[staged[0]]
@@ -178,12 +182,12 @@ class Places:
             yield path
             path = parent_of(path)
 
-    def _add_partitions(self, transaction: WriteTransaction, growth: Mapping[str, Growth]) -> set[str]:
-        """Add new partitions, and return the names of those that nobody else has made meanwhile."""
+    def _add_partitions(self, transaction: WriteTransaction, new: Sequence[str]) -> set[str]:
+        """Add new partitions, and return the names of those that nobody else had made meanwhile."""
         table: RawStruct | None = None
         table_name = self._table.database, self._table.name
         made = []
-        for name, first_rows in growth.items():
+        for name in new:
             table = table or raw_table(self._metastore, self._table)
             storage = RawStruct(dict(table.fields[_STORAGE].payload.fields))
             storage.fields[_LOCATION] = text_value(f"{self._table.location}/{name}")
@@ -195,27 +199,24 @@ class Places:
             }
             partition.set_texts(write_interface.PARTITION_PARAMETERS, {})
             partition.set_long(write_interface.PARTITION_WRITE_ID, transaction.write_id)
-            if self._places[name].is_made:  # otherwise files of somebody else may be there
-                transaction.set_counts(partition, replace(first_rows, replaces=True))
             made.append(partition)
+        added: set[str] = set()
         for batch in batches(made, BATCH):
-            request = write_interface.AddPartitionsRequest(*table_name, tuple(batch))
-            self._metastore.call(write_interface.ADD_PARTITIONS, request)
-        ours = set()
-        for names in batches(list(growth), BATCH):
+            request = write_interface.AddPartitionsRequest(*table_name, tuple(batch), need_result=True)
+            answer = self._metastore.call(write_interface.ADD_PARTITIONS, request)
+            added.update(map(self._require_here, answer.partitions))
+        for names in batches([name for name in new if name not in added], BATCH):
             for partition in self._metastore.call(write_interface.GET_RAW_PARTITIONS, *table_name, tuple(names)):
-                name = name_of_partition(self._table, partition)
-                self._require_here(name, partition)
-                made_by = partition.fields.get(write_interface.PARTITION_WRITE_ID)  # Hive 3 does not know
-                if made_by is None or made_by.payload == transaction.write_id:
-                    ours.add(name)
-        return ours
+                self._require_here(partition)
+        return added
 
-    def _require_here(self, name: str, partition: RawStruct) -> None:
-        """Refuse a partition that somebody else has made meanwhile, at another place."""
+    def _require_here(self, partition: RawStruct) -> str:
+        """Return a partition's name; refuse one that somebody else has made meanwhile, at another place."""
+        name = name_of_partition(self._table, partition)
         location = partition.fields[_STORAGE_OF_PARTITION].payload.fields[_LOCATION].payload.decode()
         fs, path = open_location(location, self._storage)
         place = self._places.get(name)
         if place and (fs.url, path) != (place.fs.url, place.path):
             what = f"the partition {name} was made meanwhile, at {printable(location)}"
             raise ConflictError(what, "its rows were staged elsewhere", "nothing was written; run it again")
+        return name

@@ -6,7 +6,7 @@ The order of the calls decides what a crash leaves, and whether an update can be
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
@@ -14,7 +14,7 @@ from typing import Protocol, Self
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.names import partition_name
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.base.errors import ConflictError
+from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface, write_interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
@@ -103,6 +103,7 @@ class WriteTransaction:
         self.id = self.write_id = 0
         self.may_be_committed = False
         self.write_ids = ValidWriteIds()
+        self._parameters: dict[str, dict[str, str]] = {}
         self.txns = ValidTxns()
 
     def __enter__(self) -> Self:
@@ -229,59 +230,77 @@ class WriteTransaction:
                 ),
             )
 
-    def update_statistics(self, growth: Mapping[str, Growth]) -> None:
-        """Keep the row counts right, and mark other statistics as not accurate.
+    def give_up_statistics(self, partitions: Sequence[str]) -> None:
+        """Mark the statistics as not accurate: Hive 4 answers `count(*)`, `min` and `max` from them alone.
 
-        Hive 4 answers `count(*)`, `min` and `max` from statistics alone. Its metastore gives the counts up itself if a
-        writer that this transaction does not see was the last to set them. Hive 3 does not, so it keeps no counts:
-        Hive 4 would believe them after an upgrade.
+        Hive 3 does not, but a new table claims there to be empty, which Hive 4 would believe after an upgrade.
 
         Args:
-            growth: the effect on each existing location that gets files, by the names of partitions.
+            partitions: names of the existing partitions that get files.
         """
-        database, name = self._table.database, self._table.name
+
+        def change(name: str, struct: RawStruct, parameters: int, write_id: int) -> bool:
+            before = struct.texts(parameters)
+            self._parameters[name] = before
+            struct.set_texts(parameters, without_claims(before))
+            if self._keeps_counts:
+                struct.set_long(write_id, self.write_id)
+            return self._keeps_counts or struct.texts(parameters) != before
+
+        self._alter(partitions, change)
+
+    def restore_counts(self, growth: Mapping[str, Growth]) -> None:
+        """Call the row counts accurate again, with the new rows, once the transaction is committed.
+
+        Not earlier: Hive counts on from what it finds, even if the transaction that wrote it is open or was aborted.
+        Counts that another writer has changed meanwhile are left as they are; the metastore checks it once more.
+
+        Args:
+            growth: the effect on each location that got files; those of many partitions stay given up, since altering
+                them takes the metastore longer than the statement.
+        """
+        new = {name: after(self._parameters.get(name, {}), grown) for name, grown in growth.items()}
+        worth = {name: texts for name, texts in new.items() if texts != without_claims(texts)}
+        if not self._keeps_counts or not worth or len(worth) > BATCH:
+            return
+
+        def change(name: str, struct: RawStruct, parameters: int, write_id: int) -> bool:
+            last = struct.fields[write_id].payload if write_id in struct.fields else 0  # of a new partition: no id
+            is_ours = name in worth and (last < 1 or last == self.write_id)
+            if is_ours:
+                struct.set_texts(parameters, struct.texts(parameters) | worth[name])
+            return is_ours
+
+        with suppress(AcidctlError):  # the rows are written, and the counts are only given up
+            self._alter(list(worth), change)
+
+    @property
+    def _keeps_counts(self) -> bool:
+        return self._metastore.features.hive is Hive.HIVE4
+
+    def _alter(self, partitions: Sequence[str], change: Callable[[str, RawStruct, int, int], bool]) -> None:
+        """Alter the table, or these partitions if it has any, where `change` returns True."""
+        given = self._table.database, self._table.name
         context = write_interface.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
         valid = replace(self.write_ids, open=tuple(id_ for id_ in self.write_ids.open if id_ != self.write_id))
-        given = database, name
         last = context, self.write_id, str(valid)
         if not self._table.partition_keys:
             table = raw_table(self._metastore, self._table)
-            if self._with_counts(table, growth[""], *_OF_TABLE):
+            if change("", table, *_OF_TABLE):
                 if self._keeps_counts:
                     request = write_interface.AlterTableRequest(*given, table, *last)
                     self._metastore.call(write_interface.ALTER_TABLE, request)
                 else:
                     self._metastore.call(write_interface.ALTER_TABLE_OF_HIVE_3, *given, table, context)
             return
-        for batch in batches(list(growth), BATCH):
+        for batch in batches(partitions, BATCH):
             raw = self._metastore.call(write_interface.GET_RAW_PARTITIONS, *given, tuple(batch))
-            changed = tuple(
-                one
-                for one in raw
-                if self._with_counts(one, growth[name_of_partition(self._table, one)], *_OF_PARTITION)
-            )
+            changed = tuple(one for one in raw if change(name_of_partition(self._table, one), one, *_OF_PARTITION))
             if changed and self._keeps_counts:
                 parts = write_interface.AlterPartitionsRequest(*given, changed, *last)
                 self._metastore.call(write_interface.ALTER_PARTITIONS, parts)
             elif changed:
                 self._metastore.call(write_interface.ALTER_PARTITIONS_OF_HIVE_3, *given, changed, context)
-
-    def set_counts(self, partition: RawStruct, growth: Growth) -> None:
-        """Give a new partition the counts of its first rows."""
-        self._with_counts(partition, growth, *_OF_PARTITION)
-
-    @property
-    def _keeps_counts(self) -> bool:
-        return self._metastore.features.hive is Hive.HIVE4
-
-    def _with_counts(self, struct: RawStruct, growth: Growth, parameters: int, write_id: int) -> bool:
-        """Set the statistics, and the write id that Hive 4 judges them by; return whether anything changed."""
-        before = struct.texts(parameters)
-        now = after(before, growth) if self._keeps_counts else without_claims(before)
-        struct.set_texts(parameters, now)
-        if self._keeps_counts:
-            struct.set_long(write_id, self.write_id)
-        return self._keeps_counts or now != before
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

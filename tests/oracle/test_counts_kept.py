@@ -44,7 +44,7 @@ def counted(hive: HiveServer, name: str) -> str:
     found = set()
     for by_statistics in ("true", "false"):
         hive.set("hive.compute.query.using.stats", by_statistics)
-        found.add(hive.sql(f"select count(*), max(id) from {name}")[0][0])
+        found.add(hive.sql(f"select count(*) from {name}")[0][0])
     assert len(found) == 1, found
     return str(found.pop())
 
@@ -128,7 +128,7 @@ BETWEEN: dict[str, Between] = {
 
 
 @pytest.mark.parametrize("other", BETWEEN)
-@pytest.mark.parametrize("step", ["update_statistics", "check"])
+@pytest.mark.parametrize("step", ["give_up_statistics", "check", "commit", "restore_counts"])
 @pytest.mark.parametrize("fails", [False, True])
 def test_another_writer_meanwhile(
     fails: bool, step: str, other: str, real_hive: HiveServer, metastore: Metastore
@@ -153,7 +153,7 @@ def test_another_writer_meanwhile(
             insert(metastore, table, 2)
         except RefusedError as error:
             assert error.what == "a test"
-    expected = 3 if fails else 4
+    expected = 3 if fails and step in ("give_up_statistics", "check") else 4
     assert counted(real_hive, "kept_both") == str(expected)
     insert(metastore, table, 5)
     real_hive.sql("insert into kept_both values (6, 'a')")

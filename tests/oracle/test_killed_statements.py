@@ -43,7 +43,7 @@ def die_after(owner, name, number=1):
 where = {
     "write id": (WriteTransaction, "_allocate"), "lock": (WriteTransaction, "_begin"), "files": (Merge, "stage"),
     "partitions": (Places, "_add_partitions"), "components": (WriteTransaction, "register_partitions"),
-    "statistics": (WriteTransaction, "update_statistics"), "one directory": (places, "show"),
+    "statistics": (WriteTransaction, "give_up_statistics"), "one directory": (places, "show"),
     "all directories": (WriteTransaction, "check"), "commit": (WriteTransaction, "commit"),
 }
 if step in where:

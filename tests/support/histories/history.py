@@ -235,7 +235,7 @@ class WritingHistory:
         else:
             new = "name = 'rolled back'" if kind == "update" and "name" not in model.clustered else None
             statement = Change(self._metastore, table, where, new)
-        with patch.object(WriteTransaction, self._chance.choice(["check", "update_statistics"]), side_effect=failure):
+        with patch.object(WriteTransaction, self._chance.choice(["check", "give_up_statistics"]), side_effect=failure):
             try:
                 statement.run()
             except RefusedError as error:

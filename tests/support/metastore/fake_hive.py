@@ -46,6 +46,11 @@ def _exclude(one: int, other: int) -> bool:
     return LockType.EXCLUSIVE in (one, other)
 
 
+def _write_id(raw: RawStruct, number: int) -> int:
+    sent = raw.fields.get(number)
+    return sent.payload if sent else 0
+
+
 @dataclass
 class Txn:
     """A transaction; times are seconds of the server's clock."""
@@ -513,8 +518,8 @@ class FakeHive:
     def _do_alter_table_req(self, request: writes.AlterTableRequest) -> writes.AlterTableResponse:
         assert request.table
         key = (request.database, request.name)
-        parameters = request.table.texts(writes.TABLE_PARAMETERS)
-        self.tables[key] = replace(self.tables[key], parameters=parameters)
+        parameters, write_id = request.table.texts(writes.TABLE_PARAMETERS), _write_id(request.table, 19)
+        self.tables[key] = replace(self.tables[key], parameters=parameters, write_id=write_id)
         return writes.AlterTableResponse()
 
     def _do_alter_table_with_environment_context(
@@ -527,7 +532,8 @@ class FakeHive:
             values = tuple(text.decode() for text in raw.fields[1].payload[1])
             known = self.partitions[request.database, request.table]
             name = next(name for name, one in known.items() if one.values == values)
-            known[name] = replace(known[name], parameters=raw.texts(writes.PARTITION_PARAMETERS))
+            parameters = raw.texts(writes.PARTITION_PARAMETERS)
+            known[name] = replace(known[name], parameters=parameters, write_id=_write_id(raw, 10))
         return writes.AlterTableResponse()
 
     def _do_alter_partitions_with_environment_context(
@@ -535,15 +541,17 @@ class FakeHive:
     ) -> None:
         self._do_alter_partitions_req(writes.AlterPartitionsRequest(database, name, tuple(partitions), context))
 
-    def _do_add_partitions_req(self, request: writes.AddPartitionsRequest) -> writes.AlterTableResponse:
+    def _do_add_partitions_req(self, request: writes.AddPartitionsRequest) -> writes.AddPartitionsResult:
+        added = []
         keys = [one.name for one in self.tables[request.database, request.table].partition_keys]
         for raw in request.partitions:
             values = tuple(text.decode() for text in raw.fields[1].payload[1])
             name = "/".join(map(partition_name, keys, values))
             location = raw.fields[6].payload.fields[2].payload.decode()
             made = wire.Partition(values, wire.PartitionStorage(location), raw.texts(writes.PARTITION_PARAMETERS))
-            self.partitions[request.database, request.table].setdefault(name, made)
-        return writes.AlterTableResponse()
+            if self.partitions[request.database, request.table].setdefault(name, made) is made:
+                added.append(raw)
+        return writes.AddPartitionsResult(tuple(added))
 
     def _do_get_not_null_constraints(self, _: writes.ConstraintsRequest) -> writes.NotNullResponse:
         return writes.NotNullResponse(self.not_null)
