@@ -1,8 +1,7 @@
 """The verbs: what the command line can do with a location, Python can do.
 
-A :class:`Location` holds nothing open; every verb lists the location anew. What looks
-gives values; what changes is planned first (``plan_...`` gives the plan, or why there is none), and gives an
-:class:`acidctl.outcome.Outcome` when it is done. Nothing here prints or asks.
+A :class:`Location` holds nothing open; every verb lists the location again. Verbs that read return values. Verbs that
+change it return an :class:`acidctl.outcome.Outcome`, and with ``dry_run=True`` their plan. Nothing here prints or asks.
 """
 
 from __future__ import annotations
@@ -253,23 +252,7 @@ class Location:
         """Return a checksum of its rows, with ROW__IDs and without, that no order of rows or files changes."""
         return row_digest(self.rows().scan(row_id=True))
 
-    # -- compaction --------------------------------------------------------------------------------------------
-
-    def plan_compaction(
-        self, options: CompactOptions | str = "auto", *, table_type: TableType | str | None = None
-    ) -> Planned | NoWork | PlanRefused:
-        """Return what a compaction would do, or why it would do nothing or be refused; nothing is changed.
-
-        Args:
-            options: major, minor, rebalance, or auto for what the thresholds ask for; or all options.
-            table_type: what the table is, full-acid or insert-only, if its files do not show it.
-
-        Raises:
-            RefusedError: nobody said which write ids are committed, or it is not known to be transactional.
-        """
-        answer = self._compacted(replace(compact_options(options), dry_run=True), table_type)
-        assert isinstance(answer, Planned | NoWork | PlanRefused)
-        return answer
+    # -- what changes it -----------------------------------------------------------------------------------------
 
     def compact(
         self,
@@ -277,26 +260,30 @@ class Location:
         engine: Engine | None = None,
         *,
         table_type: TableType | str | None = None,
-    ) -> Compacted | NoWork:
+        dry_run: bool = False,
+    ) -> Compacted | NoWork | Planned | PlanRefused:
         """Compact it: finished, planned, run, proven and published as ``acidctl compact`` does it.
 
         Args:
-            options, table_type: as for :meth:`plan_compaction`.
-            engine: where the tasks run; without one in this process. See
+            options: major, minor, rebalance, or auto for what the thresholds ask for; or all options.
+            engine: where the tasks run; by default in this process. See
                 :class:`acidctl.compaction.local_engine.LocalEngine` and
                 :func:`acidctl.spark.compaction_engine.spark_engine`.
+            table_type: what the table is, full-acid or insert-only, if its files do not show it.
+            dry_run: change nothing, and return the plan, or why there is nothing to do or it is refused.
 
         Raises:
-            AcidctlError: it was refused or failed; nothing was changed then.
+            RefusedError: nobody said which write ids are committed, or it is not known to be transactional.
+            AcidctlError: it was refused or failed, and nothing was changed.
         """
-        chosen = compact_options(options)
         if engine is not None and not (callable(engine) and hasattr(engine, "cores")):
             raise unusable(engine, "engine", "give a LocalEngine of acidctl.compaction.local_engine, or Spark's")
-        _refuse_elsewhere("compact", {"dry_run": True} if chosen.dry_run else {})
+        chosen = compact_options(options)
+        chosen = replace(chosen, dry_run=dry_run or chosen.dry_run)
         answer = self._compacted(chosen, table_type, engine)
-        if answer.error:
+        if answer.error and not chosen.dry_run:
             raise answer.error
-        assert isinstance(answer, Compacted | NoWork)
+        assert isinstance(answer, Compacted | NoWork | Planned | PlanRefused)
         return answer
 
     def _compacted(
@@ -313,39 +300,25 @@ class Location:
             where = replace(where, table_type=member(TableType, table_type, "type of table"))
         return self._only(compact(where, options, events, engine or LocalEngine(1)), events)
 
-    # -- cleaning and repairs ------------------------------------------------------------------------------------
-
-    def plan_clean(self, older_than: Duration = DAY, **options: Any) -> PlannedCleaning | RefusedCleaning:
-        """Return what a cleaning would remove, keep back and leave for later, or why it is refused; nothing is changed.
-
-        Args:
-            older_than: seconds, ``"24h"`` or a timedelta; anything superseded or written more recently stays.
-            options: further ones of :class:`CleanOptions`.
-
-        Raises:
-            RefusedError: it is not known to be transactional.
-        """
-        _refuse_elsewhere("plan_clean", options)
-        chosen, events = CleanOptions(**{**options, "older_than": older_than, "dry_run": True}), _Strict()
-        outcome = self._only(clean(self._selection(), chosen, events), events)
-        assert isinstance(outcome, PlannedCleaning | RefusedCleaning)
-        return outcome
-
-    def clean(self, older_than: Duration = DAY, **options: Any) -> Cleaned:
+    def clean(self, older_than: Duration = DAY, **options: Any) -> Cleaned | PlannedCleaning | RefusedCleaning:
         """Remove what is obsolete or aborted, as ``acidctl clean`` does it.
 
         Args:
-            older_than, options: as for :meth:`plan_clean`.
+            older_than: seconds, ``"24h"`` or a timedelta; anything superseded or written more recently stays.
+            options: further ones of :class:`CleanOptions`; with ``dry_run=True`` nothing is changed, and the plan is
+                returned, or why it is refused.
 
         Raises:
+            RefusedError: it is not known to be transactional.
             AcidctlError: it was refused or failed; the hint says what was removed before.
         """
-        _refuse_elsewhere("clean", options)
+        _refuse_elsewhere("clean", options, "plan", "apply")
         chosen, events = CleanOptions(**{**options, "older_than": older_than}), _Strict()
-        *_, last = _done(clean(self._selection(), chosen, events), events)
-        if isinstance(last, Cleaned):
+        outcomes = clean(self._selection(), chosen, events)
+        last = self._only(outcomes, events) if chosen.dry_run else _done(outcomes, events)[-1]
+        assert isinstance(last, PlannedCleaning | RefusedCleaning)
+        if chosen.dry_run or isinstance(last, Cleaned | RefusedCleaning):
             return last
-        assert isinstance(last, PlannedCleaning)
         return Cleaned.after(last.plan)
 
     def trash(self) -> list[KeptRun]:
@@ -363,7 +336,7 @@ class Location:
             NotFoundError: there is none.
             AcidctlError: it cannot be restored, and nothing was moved.
         """
-        _refuse_elsewhere("restore", options)
+        _refuse_elsewhere("restore", options, "list", "dry_run")
         events = _Strict()
         *_, last = _done(restore(self._path_alone(), RestoreOptions(run_id=run_id, **options), events), events)
         assert isinstance(last, Restored | InBackup)
@@ -379,37 +352,30 @@ class Location:
         Raises:
             NotFoundError: the location keeps no run with this id.
         """
-        _refuse_elsewhere("purge", options)
+        _refuse_elsewhere("purge", options, "dry_run")
         events = _Strict()
         done = _done(purge(self._path_alone(), PurgeOptions(run_id=run_id, **options), events), events)
         return [run for run in done if isinstance(run, InTrash | InBackup) and run.result is Result.PURGED]
 
-    def plan_repair(self, *kinds: str, path: str = "", **options: Any) -> RepairPlan:
-        """Return what a repair would mend, and what it would refuse to mend; nothing is changed.
+    def repair(self, *kinds: str, path: str = "", **options: Any) -> RepairRun | RepairPlan | None:
+        """Mend what is wrong, with a backup; None if there is nothing to mend. :meth:`restore` takes it back.
 
         Args:
             kinds: empty-result, nested, flush-length, key-index or version-file; all by default.
             path: relative to the location, to examine only this directory or file.
-            options: further ones of :class:`RepairOptions`.
-        """
-        _refuse_elsewhere("plan_repair", options)
-        outcome = self._repaired(RepairOptions(**{**options, "only": kinds, "dry_run": True}), path)
-        assert isinstance(outcome, RepairPlan)
-        return outcome
-
-    def repair(self, *kinds: str, path: str = "", **options: Any) -> RepairRun | None:
-        """Mend what is wrong, with a backup; None if there is nothing to mend. :meth:`restore` takes it back.
-
-        Args:
-            kinds, path, options: as for :meth:`plan_repair`.
+            options: further ones of :class:`RepairOptions`; with ``dry_run=True`` nothing is changed, and the plan is
+                returned.
 
         Raises:
             RefusedError: a directory would be missing for a moment.
             AcidctlError: it failed; what was begun is finished by the next repair.
         """
-        _refuse_elsewhere("repair", options)
-        outcome = self._repaired(RepairOptions(only=kinds, **options), path)
-        return outcome.run if isinstance(outcome, RepairPlan) else None
+        chosen, events = RepairOptions(**{**options, "only": kinds}), _Strict()
+        known = found_again(self._found, self._storage, FormatDetector())
+        selection = replace(self._path_alone(), known=(known,))
+        outcome = _done(repair(selection, chosen, events, inside=path), events)[-1]
+        assert isinstance(outcome, RepairPlan)
+        return outcome if chosen.dry_run else outcome.run
 
     # -- selections of it ----------------------------------------------------------------------------------------
 
@@ -434,12 +400,6 @@ class Location:
         """Return the location for a verb that takes no snapshot."""
         return Selection((self.path,), self._storage)
 
-    def _repaired(self, options: RepairOptions, path: str) -> Outcome:
-        events = _Strict()
-        known = found_again(self._found, self._storage, FormatDetector())
-        selection = replace(self._path_alone(), known=(known,))
-        return _done(repair(selection, options, events, inside=path), events)[-1]
-
 
 class _Strict(Events):
     """The events of a verb on one location, which is not passed over."""
@@ -458,18 +418,18 @@ def _done(outcomes: Iterator[Outcome], events: Events) -> list[Outcome]:
 
 
 _ELSEWHERE = {
-    "dry_run": ("in Python other methods plan", "call plan_compaction, plan_clean, plan_repair or trash"),
-    "plan": ("plans in files are for the command line", "run `acidctl clean --plan`"),
-    "apply": ("plans in files are for the command line", "run `acidctl clean --apply`"),
+    "dry_run": ("in Python another method lists the runs", "call trash"),
     "list": ("in Python another method lists the runs", "call trash"),
+    "plan": ("plans in files are for the command line", "run `acidctl clean --plan`, or give dry_run"),
+    "apply": ("plans in files are for the command line", "run `acidctl clean --apply`"),
 }
-"""Options of commands that change what a command does: why a verb of Python does not take them, and what does."""
+"""Options of commands that verbs of Python do not take: why, and what to do."""
 
 
-def _refuse_elsewhere(verb: str, options: Mapping[str, Any]) -> None:
+def _refuse_elsewhere(verb: str, options: Mapping[str, Any], *names: str) -> None:
     """Refuse options with which a command does something else than the verb of its name in Python."""
-    for name in options:
-        if name in _ELSEWHERE:
+    for name in names:
+        if name in options:
             raise UsageProblem(f"{verb} takes no {name}", *_ELSEWHERE[name])
 
 

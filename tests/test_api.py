@@ -182,7 +182,7 @@ def test_a_compaction_gives_what_the_command_tells(shell: Shell, crud: Path) -> 
     before = json_rows(Scan(snapshot_of(crud), row_id=True))
     one = acidctl.Location(crud, assume_committed=0)
     contents = changed_by(crud)
-    planned = one.plan_compaction("major")
+    planned = one.compact("major", dry_run=True)
     assert isinstance(planned, Planned)
     assert planned.record() == {
         key: value
@@ -216,9 +216,9 @@ def test_a_request_has_all_that_the_command_has(shell: Shell, crud: Path) -> Non
 def test_what_cannot_be_is_refused_before_anything_changes(crud: Path, tmp_path: Path) -> None:
     contents = changed_by(crud)
     untold = acidctl.Location(crud)
-    for verb in (untold.compact, untold.plan_compaction):
+    for dry_run in (False, True):
         with pytest.raises(RefusedError, match="must be told which write ids are committed"):
-            verb("major")
+            untold.compact("major", dry_run=dry_run)
     one = acidctl.Location(crud, assume_committed=0)
     with pytest.raises(UsageProblem, match="no type of compaction 'majour'"):
         one.compact("majour")
@@ -241,7 +241,7 @@ def test_what_cannot_be_is_refused_before_anything_changes(crud: Path, tmp_path:
 def test_what_cannot_be_read_is_an_answer(crud: Path) -> None:
     (crud / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"ORC, or not")
     one = acidctl.Location(crud, assume_committed=0)
-    answer = one.plan_compaction("major")
+    answer = one.compact("major", dry_run=True)
     assert isinstance(answer, PlanRefused)
     assert isinstance(answer.error, BadDataError)
     assert (answer.result, answer.record()["error"]) == (Result.FAILED, "bad-data")
@@ -252,9 +252,9 @@ def test_what_cannot_be_read_is_an_answer(crud: Path) -> None:
 
 def test_young_directories_wait_where_age_decides(crud: Path) -> None:
     one = acidctl.Location(crud, assume_committed=3600)
-    assert isinstance(one.plan_compaction("major"), NoWork)
+    assert isinstance(one.compact("major", dry_run=True), NoWork)
     age(crud, 2)
-    assert isinstance(one.plan_compaction("major"), Planned)
+    assert isinstance(one.compact("major", dry_run=True), Planned)
 
 
 def _opened(table: Path) -> Any:
@@ -270,7 +270,7 @@ def test_a_cleaning_gives_what_the_command_tells_and_is_undone(shell: Shell, cru
     one = acidctl.Location(crud, assume_committed=0)
     one.compact("major")
     contents = changed_by(crud)
-    planned = one.plan_clean(0)
+    planned = one.clean(0, dry_run=True)
     (record,) = shell.json("clean", "-n", "--older-than", "0", "--assume-committed=0s", crud)
     assert isinstance(planned, PlannedCleaning)
     assert {"schema_version": 1, **planned.record()} == record
@@ -297,7 +297,7 @@ def test_a_cleaning_gives_what_the_command_tells_and_is_undone(shell: Shell, cru
 def test_a_cleaning_waits_for_its_age_and_for_a_table(crud: Path, tmp_path: Path) -> None:
     one = acidctl.Location(crud, assume_committed=0)
     one.compact("major")
-    planned = one.plan_clean()
+    planned = one.clean(dry_run=True)
     assert isinstance(planned, PlannedCleaning)
     assert (planned.result, len(planned.plan.waiting)) == (Result.NOTHING_TO_DO, 4)
     age(crud, 25)
@@ -318,7 +318,7 @@ def test_an_interrupted_compaction_refuses_a_cleaning(crud: Path) -> None:
     (staging / "delta_0000001_0000003").mkdir()
     (crud / "delete_delta_0000001_0000003").mkdir()
     one = acidctl.Location(crud, assume_committed=0)
-    answer = one.plan_clean(0)
+    answer = one.clean(0, dry_run=True)
     assert isinstance(answer, RefusedCleaning)
     assert answer.record()["error"] == "refused"
     with pytest.raises(RefusedError):
@@ -331,7 +331,7 @@ def test_a_plan_finishes_nothing_and_clears_nothing_away(crud: Path) -> None:
         (crud / name).mkdir(parents=True)
     (staging / "_publish.json").write_text('{"names": ["delete_delta_0000001_0000003", "delta_0000001_0000003"]}')
     contents = changed_by(crud)
-    answer = acidctl.Location(crud, assume_committed=0).plan_compaction("major")
+    answer = acidctl.Location(crud, assume_committed=0).compact("major", dry_run=True)
     assert isinstance(answer, PlanRefused)
     assert isinstance(answer.error, RefusedError)
     assert changed_by(crud) == contents
@@ -356,7 +356,7 @@ def test_a_repair_is_planned_done_and_undone(shell: Shell, crud: Path) -> None:
     marker.unlink()
     age(crud, 2)
     one = acidctl.Location(crud)
-    plan = one.plan_repair("version-file")
+    plan = one.repair("version-file", dry_run=True)
     (record,) = shell.json("repair", "--only", "version-file", "-n", crud)
     assert [fix.path for fix in plan.fixes] == [fix["path"] for fix in record["fixes"]]
     run = one.repair("version-file")
@@ -377,16 +377,16 @@ def test_a_repair_stays_in_its_location(crud: Path) -> None:
     shutil.copytree(crud, other)
     (other / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
     age(other, 2)
-    assert acidctl.Location(other).plan_repair().fixes
-    assert not acidctl.Location(crud).plan_repair(path="../other").fixes
-    assert not acidctl.Location(other).plan_repair(path="delta_0000002_0000002_0000").fixes
-    assert acidctl.Location(other).plan_repair(path="delta_0000001_0000001_0000").fixes
+    assert acidctl.Location(other).repair(dry_run=True).fixes
+    assert not acidctl.Location(crud).repair(dry_run=True, path="../other").fixes
+    assert not acidctl.Location(other).repair(dry_run=True, path="delta_0000002_0000002_0000").fixes
+    assert acidctl.Location(other).repair(dry_run=True, path="delta_0000001_0000001_0000").fixes
 
 
 @pytest.mark.parametrize("day", [86400, 86400.0, "24h", "1d", timedelta(days=1)])
 def test_a_duration_is_given_as_one_likes(tmp_path: Path, day: Any) -> None:
     table = acidctl.Location(write_delta(tmp_path / "t", 1, ids(1)).parents[1], assume_committed=day)
-    plan = table.plan_clean(day)
+    plan = table.clean(day, dry_run=True)
     assert isinstance(plan, PlannedCleaning)
     assert plan.plan.policy.older_than == 86400
 
@@ -395,17 +395,17 @@ def test_a_duration_is_given_as_one_likes(tmp_path: Path, day: Any) -> None:
 def test_what_is_no_duration_is_refused(tmp_path: Path, wrong: Any) -> None:
     table = acidctl.Location(write_delta(tmp_path / "t", 1, ids(1)).parents[1], assume_committed=0)
     with pytest.raises(UsageProblem, match="older_than"):
-        table.plan_clean(wrong)
+        table.clean(wrong, dry_run=True)
 
 
 def test_results_are_one_line_however_large(tmp_path: Path) -> None:
     for write_id in range(1, 71):
         write_delta(tmp_path / "t", write_id, ids(write_id))
     table = acidctl.Location(tmp_path / "t", assume_committed=0)
-    plan = table.plan_compaction("major")
+    plan = table.compact("major", dry_run=True)
     assert isinstance(plan, Planned)
     found: list[object] = [
-        plan, *plan.plan.tasks, table.plan_clean(0), table.history(), *table.why(), table.erasure("a = 3"),
+        plan, *plan.plan.tasks, table.clean(0, dry_run=True), table.history(), *table.why(), table.erasure("a = 3"),
         *table.erasure("a = 3").reports, table.diff(1), table.blame("1:536870912:1"), table.validate(), table.advise(),
     ]  # fmt: skip
     table.compact("major")
@@ -478,12 +478,12 @@ def test_plans_are_tables_in_notebooks(tmp_path: Path) -> None:
     for write_id in range(1, 71):
         write_delta(tmp_path / "<b>t", write_id, ids(write_id))
     table = acidctl.Location(tmp_path / "<b>t", assume_committed=0)
-    page = table.plan_compaction("major")._repr_html_()  # type: ignore[union-attr]
+    page = table.compact("major", dry_run=True)._repr_html_()  # type: ignore[union-attr]
     assert page.count("<tr>") == 52
     assert "and 21 more" in page
     assert "<b>" not in page
     table.compact("major")
-    removed = table.plan_clean(0)._repr_html_()  # type: ignore[union-attr]
+    removed = table.clean(0, dry_run=True)._repr_html_()  # type: ignore[union-attr]
     assert removed.count("<tr>") == 52
     assert "delta_0000001_0000001_0000" in removed
 
@@ -524,19 +524,14 @@ def test_a_check_looks_again_where_a_compaction_ended_meanwhile(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("verb", "option"),
     [
-        ("clean", "dry_run"), ("clean", "plan"), ("clean", "apply"), ("plan_clean", "plan"), ("plan_clean", "apply"),
-        ("plan_clean", "dry_run"), ("restore", "list"), ("restore", "dry_run"), ("purge", "dry_run"),
-        ("repair", "dry_run"), ("plan_repair", "dry_run"), ("compact", "dry_run"),
+        ("clean", "plan"), ("clean", "apply"), ("restore", "list"), ("restore", "dry_run"), ("purge", "dry_run"),
     ],
 )  # fmt: skip
 def test_what_only_a_command_can_be_told_is_refused_by_name(crud: Path, verb: str, option: str) -> None:
     one = acidctl.Location(crud, assume_committed=0)
     before = sorted(crud.rglob("*"))
     with pytest.raises(UsageProblem, match=option) as refusal:
-        if verb == "compact":
-            one.compact(acidctl.CompactOptions(major=True, **{option: True}))
-        else:
-            getattr(one, verb)(**{option: True})
+        getattr(one, verb)(**{option: True})
     assert refusal.value.why
     assert refusal.value.hint
     assert sorted(crud.rglob("*")) == before

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Mapping
 from string import Formatter
 
 from support.paths import REPO
 
 from acidctl.acid.reasons import Code
-from acidctl.wording import MEANINGS, example, next_step, text_of
+from acidctl.wording import example, meanings, next_step, text_of
 
 
 def made() -> Iterator[tuple[str, Code, dict[str, ast.expr]]]:
@@ -24,7 +25,7 @@ def made() -> Iterator[tuple[str, Code, dict[str, ast.expr]]]:
 
 
 def test_every_code_has_a_sentence_and_one_next_step() -> None:
-    assert list(MEANINGS) == list(Code)
+    assert list(json.loads((REPO / "acidctl/wording.json").read_text("utf-8"))) == list(Code)
     texts = [text for code in Code for text in (text_of(example(code)), next_step(code))]
     assert all(text and not text.endswith(".") and "None" not in text and "{" not in text for text in texts)
 
@@ -32,7 +33,7 @@ def test_every_code_has_a_sentence_and_one_next_step() -> None:
 def test_every_reason_has_the_values_that_its_sentence_names() -> None:
     seen = set()
     for where, code, values in made():
-        sentence = MEANINGS[code].sentence
+        sentence = meanings()[code].sentence
         if isinstance(sentence, Mapping):
             how = values["how"]
             constant = ast.literal_eval(how) if isinstance(how, ast.Constant) else None

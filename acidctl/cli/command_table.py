@@ -65,17 +65,16 @@ SECTIONS: dict[str, dict[str, str]] = {
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 AFTER_INTERRUPT = {
-    "insert": "`acidctl history` shows whether it was committed: run it again only if it was not",
-    "update": "`acidctl history` shows whether it was committed: run it again only if it was not",
-    "delete": "`acidctl history` shows whether it was committed: run it again only if it was not",
-    "merge": "`acidctl history` shows whether it was committed: run it again only if it was not",
+    **dict.fromkeys(
+        ("insert", "update", "delete", "merge", "truncate"),
+        "`acidctl history` shows whether it was committed: run it again only if it was not",
+    ),
     "erase": "run it again: it goes on with what is left",
-    "truncate": "`acidctl history` shows whether it was committed: run it again only if it was not",
     "compact": "run it again: it finishes or clears away what was staged",
     "clean": "run it again: it plans what is left",
     "restore": "run it again: it moves back what is left",
     "purge": "run it again: it deletes what is left",
-    "nightly": "run it again, or wait for the next night: it goes on with what is left",
+    "nightly": "run it again, or wait for the next run: it goes on with what is left",
     "hive request": "see what was asked for: acidctl hive compactions",
     "hive abort": "run it again: it says what is still there",
     "hive initiator": "start it again: it asks for what is due then",
@@ -131,8 +130,3 @@ def below(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple
     parts: Mapping[str, click.Command] = getattr(command, "commands", {})
     for name, part in parts.items():
         yield from below((*path, name), part)
-
-
-def examples(*lines: str) -> str:
-    """Return an epilog of examples; ``\\b`` keeps click from wrapping it."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from acidctl.base.nearest import asked, near_names
-from acidctl.cli.command_table import GROUPS, examples, module_of
+from acidctl.cli.command_table import GROUPS, module_of
+from acidctl.cli.options.help_pages import ExampledGroup
 from acidctl.cli.options.set_option import refuse_useless
 
 
@@ -43,7 +44,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
         return len(self.lines)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(ExampledGroup):
     """A group of :class:`LazyCommands`, which its help shows in sections.
 
     Args:
@@ -98,15 +99,9 @@ command = LazyGroup(
     "hive",
     sections={"Commands": GROUPS["hive"]},
     folder="hive",
-    help="""Ask a metastore what it knows and what waits there, and do what Hive's own services would do.
+    help="""Show what a metastore knows and what waits there, and do the work of Hive's own services.
 
     Tables may be named with or without hive: before them, db.table for hive:db.table.
     """,
-    epilog=examples(
-        "acidctl hive txns --blocking",
-        "acidctl hive compactions --stuck",
-        "acidctl hive request --major sales.orders",
-        "acidctl hive worker --once --engine local",
-    ),
     no_args_is_help=True,
 )

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NoReturn
 
 import click
@@ -19,10 +19,9 @@ from acidctl.base.guardian import NOTES, watched
 from acidctl.base.imports import forget_current_directory, leave_out_pandas
 from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in
 from acidctl.cli.groups import LazyGroup
-from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.options.set_option import SECTIONS_OF_SETTINGS, take_settings
-from acidctl.cli.output.last_line import ERASE, listings, own_stream
+from acidctl.cli.output.last_line import ERASE, own_stream
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.cli.output.verbosity import VERBOSITY, is_dumb
@@ -93,13 +92,7 @@ class Program(LazyGroup):
     ".kerberos, .keytab, .principal, .timeout, .retries (HDFS), .key, .secret, .endpoint_url (S3), and whatever "
     "fsspec's file system takes. Repeatable.",
 )
-@click.option(
-    "--profile",
-    metavar="NAME",
-    envvar="ACIDCTL_PROFILE",
-    shell_complete=complete_profiles,
-    help="Use this profile of the configuration.",
-)
+@click.option("--profile", metavar="NAME", envvar="ACIDCTL_PROFILE", help="Use this profile of the configuration.")
 @click.option(
     "--config",
     "config_file",
@@ -289,7 +282,7 @@ def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
         if COMPLETION in os.environ:
             cli.main(prog_name="acidctl")
         # Not cli.main(), which ends a broken pipe with status 1.
-        with cli.make_context("acidctl", list(args), obj=tuple(args)) as context, listings():
+        with cli.make_context("acidctl", list(args), obj=tuple(args)) as context, _listings():
             result = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as stop:
@@ -310,6 +303,14 @@ def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
         _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
         return problem.exit_status
     return result if isinstance(result, int) else 0
+
+
+def _listings() -> AbstractContextManager[None]:
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from acidctl.cli.output.progress import listings  # noqa: PLC0415 - only on a terminal
+
+    return listings()
 
 
 def _clear_up() -> None:

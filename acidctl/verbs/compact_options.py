@@ -102,7 +102,6 @@ class ModeOptions(Options):
         "--order-by",
         metavar="COLUMNS",
         typed=True,
-        completes="columns",
         help="With --rebalance: sort all rows, 'day desc, id'.",
     )
 

@@ -59,7 +59,6 @@ class RestoreOptions(Options):
         "--run",
         metavar="ID",
         typed=True,
-        completes="runs",
         help="Which run, or how its id begins; the newest by default.",
     )
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be restored and stop.")
@@ -77,7 +76,6 @@ class PurgeOptions(Options):
         "--run",
         metavar="ID",
         typed=True,
-        completes="runs",
         help="Delete only this run: its id, or a unique beginning of it; see `acidctl restore --list`.",
     )
     older_than: float | None = option(

@@ -59,7 +59,6 @@ class Option:
         shown: the default, as the help shows it; None shows none.
         typed: it must be typed: no file and no environment variable sets it.
         choices: the values that it takes; empty for any.
-        completes: the name of the completion that shells offer for it.
         least, most: bounds of a number.
     """
 
@@ -70,7 +69,6 @@ class Option:
     shown: str | None = None
     typed: bool = False
     choices: tuple[str, ...] = ()
-    completes: str = ""
     least: int = 0
     most: int | None = None
 

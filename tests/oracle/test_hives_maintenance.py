@@ -60,7 +60,7 @@ def test_what_hives_cleaner_removes_was_removable_and_nothing_removable_is_left(
     assert history.judge() == before
     seen = states(history.location())
     removable = {name for name, state in seen.items() if state in REMOVABLE}
-    plan = history.location().plan_clean(older_than=0)
+    plan = history.location().clean(older_than=0, dry_run=True)
     assert isinstance(plan, PlannedCleaning)
     assert {one.name for one in plan.plan.removals} == removable
     assert removed_by_hive(history) == removable

@@ -14,7 +14,6 @@ from pathlib import Path
 import click
 import make_docs as docs
 import pytest
-from json_forms import FORMS
 from support.paths import REPO
 
 from acidctl.acid.state import State
@@ -102,8 +101,8 @@ def test_the_program_s_page_has_its_tables() -> None:
     from acidctl.spark.probe import VARIABLES
 
     text = docs.man_page(PAGES["cli"])
-    assert all(docs.roff(form.hive_type) in text and docs.roff(form.example) in text for form in FORMS)
-    assert set(docs.STATES) == set(State)
+    assert all(docs.roff(form[key]) in text for form in docs.DATA["json-forms"] for key in ("hive-type", "example"))
+    assert set(docs.texts()["states"]) == set(State)
     assert all(name in text for name in VARIABLES)
     assert all(docs.roff(f"acidctl-{name}") in text for name in SUMMARIES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from metastore_settings import MEANINGS
+from make_docs import DATA
 from support.paths import REPO
 
 from acidctl.metastore.settings import NAMES
@@ -13,7 +13,7 @@ PAGE = (REPO / "docs" / "how-to" / "metastore.md").read_text("utf-8")
 
 
 def test_every_setting_has_a_meaning_and_stands_on_the_page() -> None:
-    assert list(MEANINGS) == list(NAMES)
+    assert list(DATA["metastore-settings"]) == list(NAMES)
     table = PAGE.partition("<!-- metastore-settings:begin -->")[2].partition("<!-- metastore-settings:end -->")[0]
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.*?) \| .+ \|$", table, re.MULTILINE))
     assert {name: tuple(re.findall(r"`([^`]+)`", keys)) for name, keys in rows.items()} == NAMES

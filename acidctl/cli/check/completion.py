@@ -9,19 +9,16 @@ from acidctl.cli.options import shared
 
 @shared.command(
     "completion",
-    "acidctl completion bash > ~/.local/share/bash-completion/completions/acidctl",
-    "acidctl completion zsh > ~/.zfunc/_acidctl",
-    "acidctl completion fish > ~/.config/fish/completions/acidctl.fish",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the completion script of SHELL, which the shell reads at its start.
 
-    Commands, options, locations, columns, runs, rules and profiles are completed. Packages install the same scripts.
+    Commands, options, files and names of tables are completed. Packages install the same scripts.
     """
-    from click.shell_completion import get_completion_class  # noqa: PLC0415 - only here
+    from click.shell_completion import get_completion_class
 
-    from acidctl.cli.output.console import out_stream  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.console import out_stream
 
     made = get_completion_class(shell)
     assert made

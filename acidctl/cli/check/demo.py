@@ -15,9 +15,6 @@ from acidctl.demo.options import BigOptions
 
 @shared.command(
     "demo",
-    "acidctl demo crud_table",
-    "acidctl demo --big --rows 5000000 --inserts 20 --deletes 1000 big_table",
-    "acidctl demo --big --base --partitions 8 --buckets 4 --seed 7 orders",
 )
 @click.argument("directory", metavar="DIR", type=DIRECTORY)
 @click.option(
@@ -31,10 +28,10 @@ def command(directory: str, big: bool, storage: dict[str, str], **shape: Any) ->
     Without --big it is `crud_table (id INT, value STRING)` as Hive leaves it after inserting three rows, updating one
     and deleting it: two deltas and two delete deltas.
     """
-    from acidctl.cli.output.console import note, put_line  # noqa: PLC0415 - --help does without
-    from acidctl.demo.big import write_big  # noqa: PLC0415 - --help does without
-    from acidctl.demo.walkthrough import write_walkthrough  # noqa: PLC0415 - --help does without
-    from acidctl.storage.registry import open_location  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.console import note, put_line
+    from acidctl.demo.big import write_big
+    from acidctl.demo.walkthrough import write_walkthrough
+    from acidctl.storage.registry import open_location
 
     if not big:
         shared.refuse_unused("the walk-through, without --big,", *shape)
@@ -44,4 +41,4 @@ def command(directory: str, big: bool, storage: dict[str, str], **shape: Any) ->
     for written in write_big(fs, path, BigOptions(**shape)) if big else write_walkthrough(fs, path):
         put_line(fs.display(written))
     if not big:
-        note(f"try: acidctl ls --timeline {directory}")
+        note(f"try: acidctl ls {directory}")

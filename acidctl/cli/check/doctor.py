@@ -32,11 +32,6 @@ Part = tuple[Record, Sequence[AcidctlError]]
 
 @shared.command(
     "doctor",
-    "acidctl doctor",
-    "acidctl doctor --profile prod -o json",
-    "acidctl doctor --metastore",
-    "acidctl doctor --metastore thrift://metastore:9083 --set metastore.auth=kerberos -o json",
-    "acidctl doctor hdfs://nameservice/warehouse",
 )
 @click.argument("locations", nargs=-1, metavar="[LOCATION]...", type=LOCATION)
 @click.option(
@@ -44,7 +39,7 @@ Part = tuple[Record, Sequence[AcidctlError]]
     is_flag=False,
     flag_value=CONFIGURED,
     metavar="[URI[,URI]]",
-    help="Ask every server of this metastore, or of the configured one, who it is and which of Hive's services run.",
+    help="Ask every server of this metastore (default: the configured one) for its version and its services of Hive.",
 )
 @shared.storage_options
 @shared.output_option("table", "json", default="table")
@@ -57,12 +52,12 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
     options. [storage."URL"] holds options for the stores below a URL, and [profile.NAME.clean] holds options that
     --profile NAME puts before the others.
 
-    With --metastore also which settings of a metastore count, where each is from, and which of its servers answer; with
-    a LOCATION whether its store can be reached. Secrets are not shown.
+    --metastore also shows the settings of the metastore, each with its origin, and which servers answer; a LOCATION
+    shows whether its store can be reached. Secrets are hidden.
 
     The exit status is that of the first problem.
     """
-    from acidctl.cli.output.console import put_json, put_text  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.console import put_json, put_text
 
     if metastore is None:
         refuse_assigned("doctor without --metastore", "metastore")
@@ -88,8 +83,8 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
 
 
 def _settings() -> Part:
-    from acidctl.cli.config.effective import effective, key_of, wrong_in_environment  # noqa: PLC0415 - --help does without
-    from acidctl.cli.config.setting_files import user_path  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.effective import effective, key_of, wrong_in_environment
+    from acidctl.cli.config.setting_files import user_path
 
     root = click.get_current_context().find_root()
     problem: AcidctlError | None = root.meta.get("acidctl.settings_problem")
@@ -115,7 +110,7 @@ def _settings() -> Part:
 
 def _of_variable() -> dict[tuple[str, ...], Value]:
     """Return the settings of ACIDCTL_SET, each with its origin."""
-    from acidctl.cli.config.settings import Value  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.settings import Value
 
     if is_typed(click.get_current_context()):
         return {}
@@ -127,8 +122,8 @@ def _of_variable() -> dict[tuple[str, ...], Value]:
 
 
 def _machine() -> Part:
-    from acidctl.orc.read.zones import native_problem  # noqa: PLC0415 - --help does without
-    from acidctl.spark.probe import gather  # noqa: PLC0415 - --help does without
+    from acidctl.orc.read.zones import native_problem
+    from acidctl.spark.probe import gather
 
     record, zones = gather(), native_problem()
     for variable in record["environment"]:
@@ -137,7 +132,7 @@ def _machine() -> Part:
 
 
 def _stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
-    from acidctl.storage.registry import open_location  # noqa: PLC0415 - only for a store
+    from acidctl.storage.registry import open_location
 
     stores, problems = list[Record](), list[AcidctlError]()
     for url in locations:
@@ -153,8 +148,8 @@ def _stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
 
 
 def _metastore(metastore: str) -> Part:
-    from acidctl.location.arguments import NONE, client_of  # noqa: PLC0415 - only for --metastore
-    from acidctl.metastore.settings import find_settings, sourced_settings  # noqa: PLC0415 - only for --metastore
+    from acidctl.location.arguments import NONE, client_of
+    from acidctl.metastore.settings import find_settings, sourced_settings
 
     record: Record = {"settings": [], "servers": [], "problem": None}
     problems: list[AcidctlError] = []
@@ -169,7 +164,7 @@ def _metastore(metastore: str) -> Part:
         for secret in settings.secrets:
             remember(secret)
         opened = client_of(settings)  # raises if a package is missing
-        from acidctl.metastore.server import look_at_servers  # noqa: PLC0415 - with thrift, which is there now
+        from acidctl.metastore.server import look_at_servers
 
         for facts in look_at_servers(opened):
             record["servers"].append(_server(facts, settings))
@@ -181,7 +176,7 @@ def _metastore(metastore: str) -> Part:
 
 
 def _no_metastore(said: Mapping[str, Setting]) -> UsageProblem:
-    from acidctl.location.arguments import VARIABLES  # noqa: PLC0415 - only for --metastore
+    from acidctl.location.arguments import VARIABLES
 
     if "uris" in said:
         hint = "give an address: --metastore thrift://HOST:9083"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
@@ -16,38 +16,29 @@ from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, put_line, put_text
-from acidctl.cli.report.terms import PROVE, STATES, TERMS, TO_DO, terms_of
 from acidctl.wording import example, next_step, text_of
 
 _WIDTH = 96
-_KINDS = {
-    "reasons": "codes of why something was decided",
-    "exit statuses": "what a command ends with",
-    "rules": "what `acidctl validate` checks",
-    "errors": "codes of errors in JSON",
-    "states": "what `acidctl ls` calls a directory",
-    "terms": "words of Hive's, also by the name of a directory: base_10_v0000123",
-}
 Meaning = dict[str, Any]
+
+
+@lru_cache
+def texts() -> dict[str, Any]:
+    """Return the content of ``explain.toml``: `kinds`, `states`, `statuses` (what to do) and `terms`.
+
+    A term has a `name` and `what` it is, may have `todo` (by default `prove`), and `names`: a regular expression for
+    the names, in lower case, of directories and files that show it.
+    """
+    import tomllib
+    from importlib.resources import files
+
+    return tomllib.loads(files(__package__).joinpath("explain.toml").read_text("utf-8"))
 
 
 @shared.command(
     "explain",
-    "acidctl explain few-deltas",
-    "acidctl explain 14",
-    "acidctl explain V26",
-    "acidctl explain rules",
-    "acidctl explain base_0000010_v0000123",
-    "acidctl explain -o json superseded-by-base | jq -r '.[].todo'",
 )
-@click.argument(
-    "words",
-    nargs=-1,
-    metavar="[WORD...]",
-    shell_complete=lambda _context, _param, typed: [
-        CompletionItem(word) for word in known_words() if word.lower().startswith(typed.lower())
-    ],
-)
+@click.argument("words", nargs=-1, metavar="[WORD...]")
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.runs(pages=True)
 def command(*, words: tuple[str, ...], output: str) -> int:
@@ -73,12 +64,14 @@ def known_words() -> list[str]:
 
 def _glossary() -> Iterator[tuple[str, Meaning]]:
     """Yield the meaning of every word, with the kind that it is listed under."""
-    from acidctl.validation.checks import RULES  # noqa: PLC0415 - --help does without
+    from acidctl.validation.checks import RULES
 
+    said = texts()
     for code in Code:
         yield "reasons", _meaning(code, "reason", f"For example: {text_of(example(code))}", next_step(code))
     for status in ExitStatus:
-        yield "exit statuses", _meaning(str(status.value), "exit status", status.meaning, TO_DO[status])
+        word = str(status.value)
+        yield "exit statuses", _meaning(word, "exit status", status.meaning, said["statuses"][word])
     for rule in RULES.values():
         depth = f"--{rule.depth.value}" if rule.depth.rank else ""
         readers = f"--for {' '.join(rule.readers)}" if rule.readers else ""
@@ -92,22 +85,23 @@ def _glossary() -> Iterator[tuple[str, Meaning]]:
             by_code.setdefault(error.code, error)
     for name, error in by_code.items():
         kind = f"error, status {error.exit_status.value}"
-        yield "errors", _meaning(name, kind, (error.__doc__ or "").split("\n")[0], TO_DO[error.exit_status])
+        what, todo = (error.__doc__ or "").split("\n")[0], said["statuses"][str(error.exit_status.value)]
+        yield "errors", _meaning(name, kind, what, todo)
     for state in State:
-        yield "states", _meaning(state, "state", STATES[state], PROVE)
-    for term in TERMS:
-        yield "terms", _meaning(term.name, "term", term.what, term.todo)
+        yield "states", _meaning(state, "state", said["states"][state], said["prove"])
+    for term in said["terms"]:
+        yield "terms", _meaning(term["name"], "term", term["what"], term.get("todo", said["prove"]))
 
 
 def _meanings(word: str) -> list[Meaning]:
     name = word.strip().lower()
+    every = [*_glossary()]
+    named = _terms_of(name) or _terms_of(re.sub("[-_]", " ", name))
     found = [
         meaning
-        for kind, meaning in _glossary()
-        if kind == name or (kind != "terms" and meaning["word"].lower() == name)
+        for kind, meaning in every
+        if kind == name or (meaning["word"] in named if kind == "terms" else meaning["word"].lower() == name)
     ]
-    named = [*terms_of(name)] or terms_of(re.sub("[-_]", " ", name))
-    found += [_meaning(term.name, "term", term.what, term.todo) for term in named]
     if not found:
         raise UsageProblem(
             f"nothing is called {word}",
@@ -115,6 +109,15 @@ def _meanings(word: str) -> list[Meaning]:
             did_you_mean(name, known_words(), "`acidctl explain` lists what there is"),
         )
     return found
+
+
+def _terms_of(word: str) -> list[str]:
+    """Return the terms that a word in lower case names, or that it shows as the name of a directory or file."""
+    return [
+        term["name"]
+        for term in texts()["terms"]
+        if word == term["name"].lower() or ("names" in term and re.fullmatch(term["names"], word, re.ASCII))
+    ]
 
 
 def _meaning(word: str, kind: str, what: str, todo: str) -> Meaning:
@@ -127,7 +130,7 @@ def _listed() -> list[Meaning]:
         words.setdefault(kind, []).append(meaning["word"])
     return [
         {"word": kind, "kind": "kind", "what": what, "todo": None, "words": words[kind]}
-        for kind, what in _KINDS.items()
+        for kind, what in texts()["kinds"].items()
     ]
 
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import verb_command
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.repair import RepairOptions, repair
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.verb_command import Call
 
 
 @verb_command(
     "repair",
     RepairOptions,
-    "acidctl repair --dry-run /warehouse/sales.db",
-    "acidctl repair --only flush-length --yes orders/delta_0000007_0000016",
-    "acidctl repair --only nested --offline orders",
     source=shared.named_locations,
     extras=(shared.table_type_option,),
     changes=True,

@@ -11,6 +11,7 @@ from acidctl.base.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.cli.hive.records import Record, Results, entry_record, locks_text, refuse, sentence, some, txn_record
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
+from acidctl.cli.options.help_pages import ExampledGroup, GroupedCommand
 from acidctl.cli.options.param_types import NumberType
 from acidctl.cli.output.console import note
 from acidctl.wording import age_text, human_count
@@ -29,28 +30,18 @@ _common = shared.together(
 )
 
 
-@click.group(
-    "abort",
-    epilog=shared.examples("acidctl hive abort txn 812", "acidctl hive abort compaction --yes 17 18"),
-    no_args_is_help=True,
-)
+@click.group("abort", cls=ExampledGroup, no_args_is_help=True)
 def command() -> None:
     """End transactions, or take compactions that wait out of the queue, after showing what they are."""
 
 
-@shared.command(
-    "txn",
-    "acidctl hive abort txn 812",
-    "acidctl hive abort txn --dry-run 812 813",
-    group=command,
-    short_help="Abort transactions by their ids.",
-)
+@command.command("txn", cls=GroupedCommand, short_help="Abort transactions by their ids.")
 @_common
 def txn_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metastore, output: str) -> int:
-    """Abort open transactions: nothing of what they wrote will ever be read, and their locks go.
+    """Abort open transactions: what they wrote is never read, and their locks are released.
 
-    What each is doing is shown first. Where an id is not that of an open transaction, none is aborted. A query that is
-    at work fails when it next asks the metastore.
+    What each is doing is shown first. If an id is not that of an open transaction, none is aborted. A running query
+    fails at its next call to the metastore.
     """
     from acidctl.metastore.activity import find_locks, find_transactions, locks_by_txn
     from acidctl.metastore.housekeeping import abort_txn
@@ -87,19 +78,12 @@ def _why_not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
     return "" if txn.state.value == "open" else "is not open: it is aborted"
 
 
-@shared.command(
-    "compaction",
-    "acidctl hive abort compaction 17",
-    "acidctl hive abort compaction --yes -o json 17 18",
-    group=command,
-    short_help="Take compactions that wait out of the queue (Hive 4).",
-)
+@command.command("compaction", cls=GroupedCommand, short_help="Take compactions that wait out of the queue (Hive 4).")
 @_common
 def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metastore, output: str) -> int:
     """Take entries that are initiated, and that no worker has taken, out of the metastore's queue.
 
-    Entries in other states cannot be taken out, and what can be done about them is said. Servers before Hive 4 cannot
-    do it at all.
+    Entries in other states cannot be taken out; the message says what to do about them. It needs Hive 4.
     """
     from acidctl.metastore.activity import find_transactions
     from acidctl.metastore.queue import abort_compactions, find_compactions

@@ -7,31 +7,37 @@ from typing import TYPE_CHECKING
 
 from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.cli.hive.records import Results
-from acidctl.cli.hive.services import Figures, ServiceCall, ended_by_signal, serve, service_command
+from acidctl.cli.hive.services import Figures, ended_by_signal, serve, service_command
+from acidctl.cli.options.verb_command import Call
 from acidctl.cli.output.console import note
 from acidctl.verbs.hive.options import CleanerOptions
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
+    from acidctl.metastore.client import Metastore
     from acidctl.verbs.hive.cleaner import CleanedEntry
 
 
 @service_command(
     "cleaner",
     CleanerOptions,
-    "acidctl hive cleaner --dry-run",
-    "acidctl hive cleaner --once --yes 'sales.*'",
-    "acidctl hive cleaner -o jsonl --yes --every 5m --listen 9466",
     asks=True,
 )
-def command(call: ServiceCall[CleanerOptions]) -> int:
+def command(
+    call: Call[CleanerOptions],
+    *,
+    metastore: Metastore,
+    listen: str | None,
+    names: tuple[str, ...],
+    exclude: tuple[str, ...],
+) -> int:
     """Remove what compactions replaced, entry by entry of Hive's queue, and mark the entries as clean (Hive 4).
 
     Use it for metastores without a cleaner of their own, and for cleanings that can be undone: what is removed moves to
     the trash of its location, from which `acidctl restore` brings it back and `acidctl purge` deletes it.
 
-    An entry is cleaned when no transaction is open any more that began before its compaction was committed, of whatever
-    table, and marked when nothing is left of what it replaced and no row of an aborted transaction could appear. In
+    An entry is cleaned when no transaction of any table that began before its compaction was committed is still open.
+    It is marked as done when nothing is left of what it replaced and no row of an aborted transaction could appear. In
     doubt it is left to Hive's own cleaner, with the reason; the two do each other no harm.
     """
     from acidctl.cli.report.verb_screen import confirm
@@ -42,7 +48,7 @@ def command(call: ServiceCall[CleanerOptions]) -> int:
     options.policy()
     if not (options.once or options.dry_run or call.yes):
         raise UsageProblem("a service asks nobody", "it removes what it finds", "look at --dry-run, then give --yes")
-    tables = Tables(call.names, call.exclude, call.storage)
+    tables = Tables(names, exclude, call.selection.storage)
 
     def cleaner(chosen: CleanerOptions, results: Results) -> Cleaner:
         def done(entry: CleanedEntry) -> None:
@@ -55,10 +61,10 @@ def command(call: ServiceCall[CleanerOptions]) -> int:
         def failed(error: AcidctlError) -> None:
             results.failed("", error, {"reason": str(error)})
 
-        return Cleaner(call.metastore, chosen, tables, done, failed)
+        return Cleaner(metastore, chosen, tables, done, failed)
 
     def check_once(chosen: CleanerOptions) -> Results:
-        results = Results(call.results.output)
+        results = Results(call.output)
         cleaner(chosen, results).once()
         results.sum_up(f"{human_count(results.counts.total(), 'entry', 'entries')} ready for cleaning")
         return results
@@ -72,9 +78,9 @@ def command(call: ServiceCall[CleanerOptions]) -> int:
         confirm(f"{count} would be cleaned", f"Clean {count}?", "nothing was cleaned", yes=call.yes)
     if options.once:
         return check_once(options).status
-    service = cleaner(options, call.results)
-    with serve(call.listen, Figures("cleaner", service.counts)):
-        note(f"cleaning the queue of {call.metastore.shown} every {options.every:g} s; end it with Ctrl-C or SIGTERM")
+    service = cleaner(options, Results(call.output))
+    with serve(listen, Figures("cleaner", service.counts)):
+        note(f"cleaning the queue of {metastore.shown} every {options.every:g} s; end it with Ctrl-C or SIGTERM")
         with ended_by_signal(lambda: "the next check finishes what was begun"):
             service.run()
     return ExitStatus.DONE

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.hive.records import Record, RecordList, column, entry_record, sentence, tables_argument
+from acidctl.cli.hive.records import Record, entry_record, sentence, tables_argument
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
-from acidctl.cli.output.screen import on_screen
+from acidctl.cli.output.screen import Layout, column, on_screen
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
@@ -38,53 +37,39 @@ _FIRST = (
     column("id", text=str, right=True),
     column("table or partition", "on"),
     column("kind"),
-    column("state"),
-    column("age", text=age_text, right=True, is_clear=False),
+    # Hive 3 calls a failed entry attempted, or something else.
+    column("state", style=lambda entry: _STYLES.get(entry["state"], "red")),
+    column("age", text=age_text, right=True),
 )
-_LIST = RecordList(
-    _KEYS,
+_LAYOUT = Layout(
     (
         *_FIRST,
-        column("pool", worth=2, beside=True, is_clear=False),
+        column("pool", worth=2, beside=True),
         column("started (UTC)", "started", on_screen, worth=3, beside=True),
-        column("worker", worth=4, is_clear=False),
+        column("worker", worth=4),
     ),
     "what is known",
     _remark,
-    "no compactions",
-    {**_STYLES, "": "red"},  # Hive 3 calls a failed entry attempted, or something else
 )
-_STUCK_LIST = replace(
-    _LIST,
-    keys=(*_KEYS, "cause", "why", "frees", "blockers"),
-    columns=_FIRST,
-    remark_heading="why, and what frees it",
-    remark=lambda entry: f"{entry['why']}; {entry['frees']}",
-    nothing="nothing is stuck",
-    styles={"": "red"},
-)
+_STUCK_LAYOUT = Layout(_FIRST, "why, and what frees it", lambda entry: f"{entry['why']}; {entry['frees']}")
 
 
 @shared.command(
     "compactions",
-    "acidctl hive compactions",
-    "acidctl hive compactions --state 'ready for cleaning' sales.orders",
-    "acidctl hive compactions --stuck",
-    "acidctl hive compactions --stuck -o jsonl | jq -r '.frees'",
 )
 @tables_argument
 @click.option("--state", type=click.Choice(tuple(_STYLES)), help="Only entries in this state.")
 @click.option("--pool", metavar="NAME", help="Only those of this pool of workers (Hive 4).")
-@click.option("--stuck", is_flag=True, help="Only those that will not go on by themselves, and what frees each.")
+@click.option("--stuck", is_flag=True, help="Only entries that are stuck, with what frees each.")
 @view_options
 def command(
     names: tuple[str, ...], state: str | None, pool: str | None, stuck: bool, metastore: Metastore, view: View
 ) -> int:
     """List the queue of compactions and its history, as Hive's SHOW COMPACTIONS does, with ages.
 
-    What waits comes first, then the history, newest first. With --stuck: entries whose worker is lost or that are
-    worked on for too long, that no worker takes, whose cleaning is held back or whose transaction was aborted, and
-    locations that the initiator has given up after failures.
+    Waiting entries come first, then the history, newest first. --stuck lists entries whose worker is lost or too slow,
+    that no worker takes, whose cleaning is held back or whose transaction was aborted, and locations that the initiator
+    has given up after failures.
     """
     from acidctl.cli.report.waits import what_frees, why_stuck
     from acidctl.hive.blocking import find_stuck_entries
@@ -105,7 +90,7 @@ def command(
         now = now_by(
             when for entry in entries for when in (entry.enqueued, entry.started, entry.committed, entry.ended)
         )
-        return _LIST.show(view, [entry_record(entry, now) for entry in entries])
+        return view.show([entry_record(entry, now) for entry in entries], _KEYS, _LAYOUT, "no compactions")
     queue = find_stuck_entries(metastore)
     records = [
         {
@@ -118,4 +103,4 @@ def command(
         for item in queue.stuck
         if is_wanted(item.entry, wanted) and is_of_tables(item.entry)
     ]
-    return _STUCK_LIST.show(view, records)
+    return view.show(records, (*_KEYS, "cause", "why", "frees", "blockers"), _STUCK_LAYOUT, "nothing is stuck")

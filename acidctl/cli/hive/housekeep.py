@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @shared.command(
     "housekeep",
-    "acidctl hive housekeep --dry-run",
-    "acidctl hive housekeep --yes",
-    "acidctl hive housekeep --yes --older-than 1h -o jsonl",
 )
 @click.option(
-    "--older-than", type=DURATION, metavar="TIME", help="Only those that are silent for so long; the server's time-out."
+    "--older-than",
+    type=DURATION,
+    metavar="TIME",
+    help="Only clients that are silent for this long (default: the server's timeout).",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be ended and stop.")
 @shared.yes_option
-@shared.typed_option("--force", is_flag=True, help="Do it even though the server says that it does it itself.")
+@shared.typed_option("--force", is_flag=True, help="Run even if the server runs Hive's housekeeping.")
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
 def command(
@@ -44,13 +44,13 @@ def command(
 ) -> int:
     """Abort transactions and release locks whose heartbeat has timed out.
 
-    Hive's own house keeper does this where it runs; a metastore that stands alone, or Hive 4 without
-    metastore.housekeeping.threads.on, has none, and what a client leaves that dies holds back cleaning for ever.
-    Refused if one of the metastore's servers says that it runs Hive's housekeeping.
+    Hive's own housekeeping does this. A standalone metastore, or Hive 4 without metastore.housekeeping.threads.on, does
+    not run it; then what a dead client leaves holds back cleaning forever. Refused if one of the metastore's servers
+    says that it runs Hive's housekeeping.
 
     The time is the server's, read from a transaction that is opened and committed for that. Transactions of a
-    replication are left alone; before Hive 4, where nobody tells which those are, transactions without locks are left
-    alone too, if anything is replicated into this warehouse.
+    replication are left alone. Servers before Hive 4 do not mark them: there transactions without locks are also left
+    alone, if anything is replicated into this warehouse.
     """
     from acidctl.metastore.housekeeping import end_dead, find_dead, refuse_where_it_is_done, silent_for
     from acidctl.metastore.server import find_switches
@@ -68,7 +68,7 @@ def command(
     clients = _clients(dead)
     if not clients:
         if results.is_table:
-            note(f"nothing is silent for {age_text(silent)} or longer")
+            note(f"no client has been silent for {age_text(silent)} or longer")
         return ExitStatus.DONE
     if results.is_only_planned(clients.values(), _counts(dead), "End", "ended", dry_run=dry_run, yes=yes):
         return ExitStatus.DONE

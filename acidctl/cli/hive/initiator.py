@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acidctl.base.errors import AcidctlError, ExitStatus
-from acidctl.cli.hive.services import Figures, ServiceCall, ended_by_signal, serve, service_command
+from acidctl.cli.hive.records import Results
+from acidctl.cli.hive.services import Figures, ended_by_signal, serve, service_command
 from acidctl.cli.options import shared
+from acidctl.cli.options.verb_command import Call
 from acidctl.cli.output.console import note
 from acidctl.verbs.hive.options import InitiatorOptions
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:
+    from acidctl.metastore.client import Metastore
     from acidctl.verbs.hive.initiator import Initiated
 
 _QUIET = ("nothing-to-do", "skipped")
@@ -21,12 +24,16 @@ _QUIET = ("nothing-to-do", "skipped")
 @service_command(
     "initiator",
     InitiatorOptions,
-    "acidctl hive initiator --dry-run",
-    "acidctl hive initiator --once --most 50 --exclude 'sales.tmp_*' 'sales.*'",
-    "acidctl hive initiator -o jsonl --every 10m --pool nightly --listen 9465",
     changes=False,
 )
-def command(call: ServiceCall[InitiatorOptions]) -> int:
+def command(
+    call: Call[InitiatorOptions],
+    *,
+    metastore: Metastore,
+    listen: str | None,
+    names: tuple[str, ...],
+    exclude: tuple[str, ...],
+) -> int:
     """Check where a compaction is due, and request it in the metastore's queue; Hive's workers or acidctl's run it.
 
     TABLE is db.table or db.*; the default is the whole warehouse. The files that are there and the thresholds of the
@@ -40,7 +47,7 @@ def command(call: ServiceCall[InitiatorOptions]) -> int:
     from acidctl.verbs.hive.initiator import Initiator
     from acidctl.verbs.hive.service import Tables
 
-    options, results = call.options, call.results
+    options, results = call.options, Results(call.output)
     is_single = options.once or options.dry_run
     if is_single:  # a single check never waits
         shared.refuse_unused("--once" if options.once else "--dry-run", "standby")
@@ -56,14 +63,14 @@ def command(call: ServiceCall[InitiatorOptions]) -> int:
         record = {"location": location} if location else {}
         results.failed(location, error, {**record, "reason": str(error)})
 
-    tables = Tables(call.names, call.exclude, call.storage)
-    initiator = Initiator(call.metastore, options, tables, done, failed)
-    with serve(call.listen, Figures("initiator", initiator.counts)):
+    tables = Tables(names, exclude, call.selection.storage)
+    initiator = Initiator(metastore, options, tables, done, failed)
+    with serve(listen, Figures("initiator", initiator.counts)):
         if is_single:
             initiator.once()
             results.sum_up(f"{human_count(results.counts.total(), 'location')} checked")
             return results.status
-        note(f"checking {call.metastore.shown} every {options.every:g} s; end it with Ctrl-C or SIGTERM")
+        note(f"checking {metastore.shown} every {options.every:g} s; end it with Ctrl-C or SIGTERM")
         with ended_by_signal(lambda: "lock released"):
             initiator.run(lambda error: note(f"in standby: {error.what}: {error.why}"))
     return ExitStatus.DONE

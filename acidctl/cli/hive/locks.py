@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.hive.records import Record, RecordList, column, fields_of, sentence, tables_argument, whole
+from acidctl.cli.hive.records import Record, fields_of, sentence, tables_argument, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
-from acidctl.cli.output.screen import ScreenColumn, on_screen
+from acidctl.cli.output.screen import Column, Layout, column, on_screen
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
@@ -31,34 +31,30 @@ def _remark(lock: Record) -> str:
     return sentence(waits, lock["agent"])
 
 
-_LIST = RecordList(
+_KEYS = (
+    "lock", "part", "on", "state", "type", "txn", "user", "host", "agent", "acquired", "lastHeartbeat", "age",
+    "blockedBy",
+)  # fmt: skip
+_STYLES = {"ACQUIRED": "green", "WAITING": "yellow"}
+_LAYOUT = Layout[Record](
     (
-        "lock", "part", "on", "state", "type", "txn", "user", "host", "agent", "acquired", "lastHeartbeat", "age",
-        "blockedBy",
-    ),
-    (
-        (ScreenColumn("lock", True), lambda lock: f"{lock['lock']}.{lock['part']}"),
+        Column("lock", lambda lock: f"{lock['lock']}.{lock['part']}", right=True),
         column("on"),
         column("type"),
-        column("state"),
-        column("txn", text=lambda txn: str(txn or "-"), right=True, is_clear=False),
+        column("state", style=lambda lock: _STYLES.get(lock["state"], "red")),
+        column("txn", text=lambda txn: str(txn or "-"), right=True),
         column("user"),
         column("host", worth=5),
         column("acquired (UTC)", "acquired", on_screen, worth=3, beside=True),
-        column("age", text=age_text, right=True, worth=6, is_clear=False),
+        column("age", text=age_text, right=True, worth=6),
     ),
     "waits for, query",
     _remark,
-    "no locks",
-    {"ACQUIRED": "green", "WAITING": "yellow", "": "red"},
-)  # fmt: skip
+)
 
 
 @shared.command(
     "locks",
-    "acidctl hive locks",
-    "acidctl hive locks --waiting",
-    "acidctl hive locks sales.orders -o jsonl",
 )
 @tables_argument
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")
@@ -77,7 +73,7 @@ def command(names: tuple[str, ...], waiting: bool, metastore: Metastore, view: V
         if (lock.is_waiting or not waiting)
         and (not wanted or is_named(wanted, lock.database, lock.table, lock.partition, of_table=not lock.partition))
     ]
-    return _LIST.show(view, records)
+    return view.show(records, _KEYS, _LAYOUT, "no locks")
 
 
 def _record(lock: Lock, by_id: Mapping[tuple[int, int], Lock], now: float) -> Record:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, note, put_text
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.wording import time_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.activity import KnownTxns, Lock, Txn
     from acidctl.metastore.queue import Compaction
 
@@ -25,51 +23,9 @@ _NUMBERED = ("id", "part")
 """Fields in which 0 is a value, and not a missing one."""
 
 Record = dict[str, Any]
-Column = tuple[ScreenColumn, Callable[[Record], str]]
 
 tables_argument = shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
 """Tables and patterns, ``db.table`` or ``db.*``, passed on as the keyword `names`; empty for all."""
-
-
-def column(
-    heading: str, key: str = "", text: Callable[[Any], str] = lambda value: str(value or ""), **more: Any
-) -> Column:
-    """Return a column of a table for people.
-
-    Args:
-        key: of the records; default: the heading.
-    """
-    return ScreenColumn(heading, **more), lambda record: text(record[key or heading])
-
-
-@dataclass(frozen=True)
-class RecordList:
-    """A list of records, as every form of output shows it.
-
-    Attributes:
-        keys: the columns of CSV in order; with their kinds if the user may choose among them.
-        styles: of the column "state", by its value; "" for all other values.
-    """
-
-    keys: Mapping[str, str] | Sequence[str]
-    columns: Sequence[Column]
-    remark_heading: str
-    remark: Callable[[Record], str]
-    nothing: str
-    styles: Mapping[str, str] = field(default_factory=dict)
-
-    def show(self, view: View, records: Sequence[Record], nothing: str = "") -> int:
-        """Print records, and return the exit status."""
-        return view.show(records, self.keys, self._table, nothing or self.nothing)
-
-    def _table(self, records: Sequence[Record]) -> FittedTable:
-        states = [at for at, (shown, _) in enumerate(self.columns) if shown.heading == "state"]
-
-        def row(record: Record, cells: tuple[str, ...]) -> Row:
-            style = self.styles.get(record.get("state") or "", self.styles.get("", ""))
-            return Row(cells, self.remark(record), styles=tuple((at, style) for at in states))
-
-        return fitted(self.columns, self.remark_heading, records, row)
 
 
 class Results:

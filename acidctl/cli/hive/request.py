@@ -32,11 +32,6 @@ _ONE_BY_ONE = 20
 
 @shared.command(
     "request",
-    "acidctl hive request --major sales.orders",
-    "acidctl hive request --minor --dry-run 'sales.*'",
-    "acidctl hive request --major --wait --deadline 2h sales.orders/day=2026-11-20",
-    "acidctl hive request --rebalance --buckets 8 --order-by 'id desc' sales.orders",
-    "acidctl hive request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 sales.orders",
 )
 @shared.places_argument("names", "TABLE...", only_names=True)
 @shared.typed_option("--major", "kind", flag_value="major", help="All rows into a base.")
@@ -54,9 +49,11 @@ _ONE_BY_ONE = 20
 )
 @click.option("--buckets", type=COUNT, help="With --rebalance: the number of buckets.")
 @shared.typed_option("--order-by", metavar="SQL", help="With --rebalance: sort the rows by this, 'id desc'.")
-@click.option("--wait", is_flag=True, help="Wait until they are compacted or have failed, and say what became of each.")
+@click.option(
+    "--wait", is_flag=True, help="Wait until they are compacted or have failed, and print the result of each."
+)
 @click.option("--deadline", type=DURATION, metavar="TIME", help="With --wait: wait no longer than this, e.g. 2h.")
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would be asked for and stop.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be requested and stop.")
 @exclude_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
@@ -77,9 +74,9 @@ def command(
     """Put compactions into the metastore's queue, as ALTER TABLE ... COMPACT does, one for each partition.
 
     TABLE is db.table, db.table/day=2026-11-20 or db.*. Hive's own workers compact; `acidctl compact`
-    does it itself. A location of which an entry waits already is refused, by the metastore, with that entry.
+    does it itself. The metastore refuses a location that already has a waiting entry, and names that entry.
 
-    Exits with 7 where one was refused, and with 6 where a compaction failed that was waited for.
+    Exits with 7 if one was refused, and with 6 if a compaction failed that it waited for.
     """
     from acidctl.hive.table_names import wishes_for
     from acidctl.location.warehouse import Warehouse

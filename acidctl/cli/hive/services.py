@@ -2,101 +2,57 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from acidctl.base.errors import EnvironmentProblem, UsageProblem
-from acidctl.base.guardian import NOTES
-from acidctl.cli.hive.records import Results
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
-from acidctl.cli.options.verb_command import options_of
+from acidctl.cli.options.verb_command import verb_command
 from acidctl.cli.output.console import note
-from acidctl.verbs.options import made
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from acidctl.metastore.client import Metastore
     from acidctl.verbs.hive.service import Counts
 
-OptionsT = TypeVar("OptionsT")
 
 _PORT = re.compile(r"[0-9]{1,5}")
 _STALE_SECONDS = 300.0
 """Age of the last answer of the metastore from which a worker without entries counts as unhealthy."""
 
 
-@dataclass(frozen=True)
-class ServiceCall(Generic[OptionsT]):
-    """A parsed command line of a service."""
-
-    metastore: Metastore
-    options: OptionsT
-    storage: dict[str, str]
-    results: Results
-    listen: str | None
-    names: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    yes: bool = False
-
-
 def service_command(
-    name: str,
-    options: type[OptionsT],
-    *examples: str,
-    has_names: bool = True,
-    asks: bool = False,
-    changes: bool = True,
-    main: str = "",
-) -> Callable[[Callable[[ServiceCall[OptionsT]], int]], click.Command]:
-    """Make the command of a service.
+    name: str, options: type[Any], *, has_names: bool = True, asks: bool = False, changes: bool = True
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make the command of a service, whose body gets a :class:`Call`, `metastore`, `listen`, and the names of tables.
 
     Args:
-        has_names: take tables, and patterns of tables to leave out.
-        main: the parameters whose options ``-h`` shows.
+        has_names: take tables (`names`), and patterns of tables to leave out (`exclude`).
     """
-
-    def decorate(body: Callable[[ServiceCall[OptionsT]], int]) -> click.Command:
-        @functools.wraps(body)
-        def call(
-            *,
-            metastore: Metastore,
-            storage: dict[str, str],
-            output: str,
-            listen: str | None,
-            names: tuple[str, ...] = (),
-            exclude: tuple[str, ...] = (),
-            yes: bool = False,
-            **values: Any,
-        ) -> int:
-            with NOTES.isolated():  # a file that crashes its native reader is a damaged file
-                chosen = made(options, values)
-                return body(ServiceCall(metastore, chosen, storage, Results(output), listen, names, exclude, yes))
-
-        named = [shared.places_argument("names", "[TABLE...]", required=False, only_names=True)] if has_names else []
-        built: Any = shared.together(
-            *named,
-            *options_of(options, asks=asks),
-            click.option(
-                "--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz here, on 127.0.0.1 without HOST."
-            ),
-            *([exclude_option] if has_names else []),
-            asked_metastore,
-            shared.changed_storage_options if changes else shared.storage_options,
-            shared.output_option("table", "jsonl", default="table"),
-        )(call)
-        return shared.command(name, *examples, main=main)(built)
-
-    return decorate
+    names = shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
+    listen = click.option(
+        "--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz here, on 127.0.0.1 without HOST."
+    )
+    return verb_command(
+        name,
+        options,
+        place=names if has_names else shared.together(),
+        source=asked_metastore,
+        extras=(listen, exclude_option) if has_names else (listen,),
+        forms=("table", "jsonl"),
+        changes=changes,
+        asks=asks,
+        pages=False,
+        isolates=True,  # a file that crashes its native reader is a damaged file
+    )
 
 
 _Figure = tuple[str, str, str]

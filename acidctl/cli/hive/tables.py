@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.base.errors import UsageProblem
-from acidctl.cli.hive.records import Record, RecordList, column, sentence, tables_argument
+from acidctl.cli.hive.records import Record, sentence, tables_argument
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import chosen_view_options
 from acidctl.cli.options.metastore import exclude_option
-from acidctl.cli.output.screen import ScreenColumn
+from acidctl.cli.output.screen import Column, Layout, column
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
@@ -49,29 +49,22 @@ def _settings(table: Record) -> Iterator[str]:
     yield from (f"compactor.{key}={value}" for key, value in table["job"].items())
 
 
-_LIST = RecordList(
-    COLUMNS,
+_LAYOUT = Layout[Record](
     (
-        (ScreenColumn("table"), lambda table: f"{table['database']}.{table['table']}"),
+        Column("table", lambda table: f"{table['database']}.{table['table']}"),
         column("type"),
         column("format", worth=5),
-        (ScreenColumn("partitions", worth=3, is_clear=False), _partitions),
+        Column("partitions", _partitions, worth=3),
         column("owner", worth=2, beside=True),
         column("location", worth=4),
     ),
     "set",
     lambda table: sentence(*_settings(table)),
-    "no transactional tables",
 )
 
 
 @shared.command(
     "tables",
-    "acidctl hive tables",
-    "acidctl hive tables --partitions 'sales.*'",
-    "acidctl hive tables -o csv --exclude 'sales.tmp_*' 'sales.*'",
-    "acidctl hive tables --where \"owner = 'etl'\" --columns table,location",
-    "acidctl hive tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
 @tables_argument
 @click.option(
@@ -81,7 +74,7 @@ _LIST = RecordList(
     help="Count the partitions of each table, which takes a call each.",
 )
 @exclude_option
-@chosen_view_options("owner = 'etl'", lambda: COLUMNS)
+@chosen_view_options("owner = 'etl'")
 def command(
     names: tuple[str, ...], counts_partitions: bool, exclude: tuple[str, ...], metastore: Metastore, view: View
 ) -> int:
@@ -101,7 +94,8 @@ def command(
             raise UsageProblem(f"{name.database}.{name.table} is named with a partition", "", "leave the partition out")
         for table in find_tables(metastore, name.database, name.table, exclude):
             tables.setdefault(table.full_name, table)
-    return _LIST.show(view, [_record(warehouse, table, counts_partitions) for table in tables.values()])
+    records = [_record(warehouse, table, counts_partitions) for table in tables.values()]
+    return view.show(records, COLUMNS, _LAYOUT, "no transactional tables")
 
 
 def _record(warehouse: Warehouse, table: HiveTable, counts_partitions: bool) -> Record:

@@ -11,8 +11,6 @@ from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.guardian import NOTES
 from acidctl.cli.hive.records import (
     Record,
-    RecordList,
-    column,
     lock_record,
     locks_text,
     sentence,
@@ -25,32 +23,31 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.output.console import note
-from acidctl.cli.output.screen import ScreenColumn, on_screen
+from acidctl.cli.output.screen import Column, Layout, column, number, on_screen
 from acidctl.wording import age_text, human_bytes, human_count, time_of
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
     from acidctl.metastore.client import Metastore
 
-_LIST = RecordList(
-    (
-        "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",
-    ),
+_KEYS = (
+    "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",
+)  # fmt: skip
+_STYLES = {"open": "green", "aborted": "red"}
+_LAYOUT = Layout(
     (
         column("txn", "id", right=True),
-        column("state"),
+        column("state", style=lambda txn: _STYLES.get(txn["state"], "")),
         column("type", worth=3, beside=True),
         column("user"),
         column("host", worth=6),
         column("started (UTC)", "started", on_screen, worth=4, beside=True),
-        column("age", text=age_text, right=True, is_clear=False),
-        column("heartbeat", "silent", age_text, right=True, worth=5, is_clear=False),
+        column("age", text=age_text, right=True),
+        column("heartbeat", "silent", age_text, right=True, worth=5),
     ),
     "locks and query",
     lambda txn: sentence(locks_text(txn["locks"]), txn["query"], txn["agent"]),
-    "no transactions",
-    {"open": "green", "aborted": "red"},
-)  # fmt: skip
+)
 
 
 def _who(blocker: Record) -> str:
@@ -65,44 +62,40 @@ def _what_waits(blocker: Record) -> str:
     return sentence(waits, query, locks_text(blocker["locks"]), blocker["advice"])
 
 
-_BLOCKERS = RecordList(
+_BLOCKER_KEYS = (
+    "id", "lock", "user", "host", "query", "started", "lastHeartbeat", "age", "silent", "locks", "waiting", "bytes",
+    "holds", "advice",
+)  # fmt: skip
+_BLOCKERS = Layout[Record](
     (
-        "id", "lock", "user", "host", "query", "started", "lastHeartbeat", "age", "silent", "locks", "waiting", "bytes",
-        "holds", "advice",
-    ),
-    (
-        (ScreenColumn("held back by"), _who),
+        Column("held back by", _who),
         column("user"),
         column("host", worth=5),
         column("since (UTC)", "started", on_screen, worth=4),
-        column("age", text=age_text, right=True, is_clear=False),
-        column("waiting", text="{:,}".format, right=True, worth=6, is_clear=False),
+        column("age", text=age_text, right=True),
+        column("waiting", text=number, right=True, worth=6),
         column("bytes", text=human_bytes, right=True),
     ),
     "what waits, and what to do",
     _what_waits,
-    "nothing waits for cleaning",
-)  # fmt: skip
+)
 
 
 @shared.command(
     "txns",
-    "acidctl hive txns --open",
-    "acidctl hive txns --open --older-than 1h --user etl",
-    "acidctl hive txns --blocking",
-    "acidctl hive txns --blocking sales.orders",
-    "acidctl hive txns --blocking -o jsonl | jq -r '.id, .user, .bytes'",
 )
 @tables_argument
 @click.option("--open", "only", flag_value="open", help="Only open ones.")
-@click.option("--aborted", "only", flag_value="aborted", help="Only aborted ones that are not forgotten yet.")
-@click.option("--older-than", type=DURATION, metavar="TIME", help="Only those that began so long ago: 1h, 2d.")
+@click.option("--aborted", "only", flag_value="aborted", help="Only aborted ones that the metastore still lists.")
+@click.option(
+    "--older-than", type=DURATION, metavar="TIME", help="Only those that began at least this long ago, e.g. 1h or 2d."
+)
 @click.option("--user", metavar="NAME", help="Only those of this user.")
-@click.option("--blocking", is_flag=True, help="Only those for which a cleaning waits, with what waits for them.")
+@click.option("--blocking", is_flag=True, help="Only those that hold back a cleaning, with what waits for them.")
 @click.option(
     "--sizes/--no-sizes",
     default=True,
-    help="With --blocking: list the locations to tell how many bytes wait, or leave that out.",
+    help="With --blocking: list the locations to count the bytes that wait, or not.",
 )
 @shared.storage_options
 @view_options
@@ -117,14 +110,14 @@ def command(
     storage: dict[str, str],
     view: View,
 ) -> int:
-    """List the transactions that are open, or aborted and not forgotten, with their locks.
+    """List open and aborted transactions with their locks.
 
-    --blocking says what holds back cleaning, the transaction first for which most bytes wait: of every compaction that
-    is ready for cleaning in the metastore's queue; of TABLE, db.table, whatever is obsolete or aborted on disk,
-    whether it is in the queue or not. On Hive 4 every open transaction that began before a compaction was committed
+    --blocking shows what holds back cleaning, the transaction for which most bytes wait first. It looks at every
+    compaction in the queue that is ready for cleaning or, for a TABLE (db.table), at all that is obsolete or aborted on
+    disk, in the queue or not. On Hive 4 every open transaction that began before a compaction was committed
     holds back its cleaning, whatever it reads; on Hive 3 the locks on the table do.
 
-    Ages are by the clock of this machine, or by the newest time of the server where that is ahead.
+    Ages are by the clock of this machine, or by the newest time of the server if that is ahead.
     """
 
     def is_wanted(name: str, age: float | None) -> bool:
@@ -145,7 +138,7 @@ def command(
         for txn in sorted(known.txns, key=lambda txn: (txn.state is not TxnStatus.OPEN, txn.id))
         if (only is None or txn.state.value == only) and is_wanted(txn.user, known.age(txn.started))
     ]
-    status = _LIST.show(view, records)
+    status = view.show(records, _KEYS, _LAYOUT, "no transactions")
     if view.is_table and records:
         aborted = len(known.aborted_ids)
         note(f"{len(known.open):,} open, {aborted:,} aborted; the next transaction is {known.high_watermark + 1}")
@@ -192,7 +185,8 @@ def _show_blocking(
         for blocker in queue.blockers
         if is_wanted(blocker.client.user, known.age(blocker.started))
     ]
-    status = _BLOCKERS.show(view, records, "nothing holds back a cleaning" if queue.waiting else "")
+    nothing = "nothing holds back a cleaning" if queue.waiting else "nothing waits for cleaning"
+    status = view.show(records, _BLOCKER_KEYS, _BLOCKERS, nothing)
     if view.is_table and queue.waiting:
         sizes_known = [held.bytes for held in queue.waiting if held.bytes is not None]
         size = f", {human_bytes(sum(sizes_known))}" if sizes_known else ""

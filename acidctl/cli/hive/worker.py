@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.cli.hive.records import Record, Results
-from acidctl.cli.hive.services import Figures, ServiceCall, ended_by_signal, serve, service_command
+from acidctl.cli.hive.services import Figures, ended_by_signal, serve, service_command
+from acidctl.cli.options.verb_command import Call
 from acidctl.cli.output.console import note
 from acidctl.verbs.hive.options import WorkerOptions
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:
+    from acidctl.metastore.client import Metastore
     from acidctl.verbs.hive.worker import Worked
 
 _QUIET_SECONDS = 300.0
@@ -24,13 +26,9 @@ _QUIET_SECONDS = 300.0
 @service_command(
     "worker",
     WorkerOptions,
-    "acidctl hive worker --pool nightly --once",
-    "acidctl hive worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
-    "acidctl hive worker -o jsonl --master yarn --conf spark.yarn.queue=compaction --max-parallel 8",
     has_names=False,
-    main="pool once max_parallel max_bytes grace listen engine master metastore output",
 )
-def command(call: ServiceCall[WorkerOptions]) -> int:
+def command(call: Call[WorkerOptions], *, metastore: Metastore, listen: str | None) -> int:
     """Compact what waits in Hive's queue until it is stopped, beside Hive's own workers or in place of them.
 
     Each entry is taken as Hive's workers take it, compacted under a transaction and a shared lock, and visible in SHOW
@@ -46,15 +44,15 @@ def command(call: ServiceCall[WorkerOptions]) -> int:
     """
     from acidctl.verbs.hive.worker import worker_of
 
-    options, metastore, results = call.options, call.metastore, call.results
+    options, results = call.options, Results(call.output)
     put, complain = partial(_put, results, options.once), _complaint(results)
-    with worker_of(metastore, options, call.storage, put, complain, note=note) as worker:
+    with worker_of(metastore, options, call.selection.storage, put, complain, note=note) as worker:
 
         def unfinished() -> str:
             where = "given back to the queue" if worker.has_ended else "still in work, for the next worker here"
             return f"unfinished entries are {where}"
 
-        with serve(call.listen, Figures("worker", worker.counts)):
+        with serve(listen, Figures("worker", worker.counts)):
             if freed := worker.free_dead():
                 note(f"{human_count(len(freed), 'entry', 'entries')} of dead workers given back to the queue")
             if not options.once:

@@ -15,8 +15,9 @@ from acidctl.base.parallel import in_order
 from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT, DURATION
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import Records, console, note
-from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.screen import Column, Layout, on_screen, print_table
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.table_location import TableLocation
@@ -32,46 +33,36 @@ _SHOWN = 20
 """The default limit of the table."""
 
 
-@shared.command(
+@verb_command(
     "log",
-    "acidctl log orders",
-    "acidctl log --since 7d /warehouse/sales.db",
-    "acidctl log -n 100 'hive:sales.*'",
-    "acidctl log -o jsonl /warehouse | jq -r 'select(.verb == \"clean\") | .location'",
+    None,
+    source=shared.named_locations,
+    extras=(
+        click.option(
+            "-n",
+            "--limit",
+            type=COUNT,
+            help=f"Show the newest N operations (default: {_SHOWN} in the table, all in other forms).",
+        ),
+        click.option("--since", type=DURATION, help="Only operations that ended within this time, e.g. 7d or 24h."),
+    ),
+    forms=("table", "json", "jsonl"),
+    isolates=True,
 )
-@shared.locations_argument()
-@click.option(
-    "-n",
-    "--limit",
-    type=COUNT,
-    help=f"Show the newest N operations; without it {_SHOWN} in the table, and all in the other forms.",
-)
-@click.option("--since", type=DURATION, help="Only what ended at most so long ago: 7d, 24h.")
-@shared.named_locations
-@shared.storage_options
-@shared.output_option("table", "json", "jsonl", default="table")
-@shared.runs(pages=True)
-def command(
-    *,
-    locations: tuple[str, ...],
-    limit: int | None,
-    since: float | None,
-    storage: dict[str, str],
-    output: str,
-) -> int:
+def command(call: Call[None], *, limit: int | None, since: float | None) -> int:
     """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, what was
     restored, purged or repaired; when, by whom, and with which result.
 
     Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. A run that was
     interrupted may not be in it: `acidctl restore --list` shows what it left.
 
-    A log is for people, and nothing rests on it: whoever may write into the table may write into it, too. Where the
-    store knows to whom its file belongs, `owner` says so in the forms for programs.
+    The log is for people only: whoever may write into the table may also change its log. If the store knows the owner
+    of the log's file, JSON has it as `owner`.
     """
-    events = RunReporter()
+    events, output = RunReporter(), call.output
     wanted = limit or (_SHOWN if output == "table" else None)
     after = None if since is None else time.time() - since
-    lines = (line for line in _lines(locations, storage, events) if after is None or line[1].at >= after)
+    lines = (line for line in _lines(call.selection, events) if after is None or line[1].at >= after)
     newest = (
         sorted(lines, key=_order, reverse=True) if wanted is None else heapq.nlargest(wanted + 1, lines, key=_order)
     )
@@ -82,9 +73,9 @@ def command(
         _print_table(newest[:wanted])
     events.looked_through()
     if wanted and len(newest) > wanted:
-        note("there is more before these; -n shows it")
+        note("older operations are left out; -n shows more")
     if not newest and not events.status:
-        note("nothing is known to have been done there" if since is None else "nothing was done there since then")
+        note("no operations are logged there" if since is None else "no operations ended there within that time")
     return events.status
 
 
@@ -92,7 +83,7 @@ def _order(line: _Line) -> tuple[float, str, str]:
     return line[1].at, line[1].id, line[0]
 
 
-def _lines(locations: tuple[str, ...], storage: dict[str, str], events: RunReporter) -> Iterator[_Line]:
+def _lines(selection: Selection, events: RunReporter) -> Iterator[_Line]:
     def logged(found: TableLocation) -> list[LogEntry] | AcidctlError:
         try:
             return read_log(found.fs, found.location.path, found.top)
@@ -100,7 +91,7 @@ def _lines(locations: tuple[str, ...], storage: dict[str, str], events: RunRepor
             return error
 
     # The directory of a partitioned table has a log, too, about staging directories that were cleaned.
-    everywhere = Selection(locations, storage).trashes(events, changes=False)
+    everywhere = selection.trashes(events, changes=False)
     for found, result in in_order(everywhere, logged, _THREADS, Deadline()):
         if isinstance(result, AcidctlError):
             events.failed(found.shown, result)
@@ -112,22 +103,19 @@ def _print_table(lines: Sequence[_Line]) -> None:
     is_single = len({location for location, _ in lines}) == 1
     if is_single:
         console().print(printable(lines[0][0]), style="bold", soft_wrap=True)
-    fitted(
-        [
-            (ScreenColumn("when (UTC)"), lambda line: on_screen(iso_time(line[1].at))),
-            *([] if is_single else [(ScreenColumn("location"), lambda line: line[0])]),
-            (ScreenColumn("what"), lambda line: line[1].verb),
-            (ScreenColumn("result"), lambda line: line[1].result.replace("-", " ")),
-            (
-                ScreenColumn("by", worth=2),
-                lambda line: _who(line[1]),
-            ),
-            (ScreenColumn("run", worth=1, beside=True), lambda line: line[1].run),
-        ],
+    layout = Layout[_Line](
+        (
+            Column("when (UTC)", lambda line: on_screen(iso_time(line[1].at))),
+            Column("location", lambda line: "" if is_single else line[0], optional=True),
+            Column("what", lambda line: line[1].verb),
+            Column("result", lambda line: line[1].result.replace("-", " ")),
+            Column("by", lambda line: _who(line[1]), worth=2),
+            Column("run", lambda line: line[1].run, worth=1, beside=True),
+        ),
         "details",
-        lines,
-        lambda line, cells: Row(cells, _details(line[1])),
-    ).print(console())
+        lambda line: _details(line[1]),
+    )
+    print_table(layout, lines)
 
 
 def _record(entry: LogEntry) -> dict[str, Any]:
@@ -165,6 +153,6 @@ def _details(entry: LogEntry) -> str:
         f"to {some_of(outputs)}" if isinstance(outputs, list) and outputs else "",
         ", ".join(amounts),
         f"{left:,} left for later" if left else "",
-        f"night {night}" if isinstance(night := facts.get("night"), str) else "",
+        f"run {night}" if isinstance(night := facts.get("night"), str) else "",
     ]
     return "; ".join(filter(None, parts))

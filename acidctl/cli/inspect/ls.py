@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,14 +12,14 @@ from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import list_options
-from acidctl.cli.output.console import Records, console, note, picture_columns
+from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.cli.output.console import Records, console, note
 from acidctl.cli.output.list_choice import ListChoice
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.wording import human_count, text_of
 
 if TYPE_CHECKING:
-    from acidctl.location.snapshot_resolver import SnapshotResolver
     from acidctl.verbs.reading.inspect import Inspected
 
 Record = dict[str, Any]
@@ -27,52 +28,32 @@ _HIDDEN = ("staging", "other")
 
 
 def _columns() -> Mapping[str, str]:
-    from acidctl.cli.report.location_list import ENTRY_COLUMNS, LOCATION_COLUMNS  # noqa: PLC0415 - --help does without
+    from acidctl.cli.report.location_list import ENTRY_COLUMNS, LOCATION_COLUMNS
 
     return LOCATION_COLUMNS | ENTRY_COLUMNS
 
 
-@shared.command(
+@verb_command(
     "ls",
-    "acidctl ls /warehouse/sales.db/orders",
-    "acidctl ls --recursive --state obsolete --sort bytes webhdfs://namenode:9870/warehouse/sales.db",
-    "acidctl ls --snapshot 'sales.orders:12:9:9:7' --timeline orders",
-    "acidctl ls --where 'deltas > 50' --sort deltas --columns location,deltas,bytes /warehouse",
-    "acidctl ls --sort gain --columns location,score,seconds,secondsAfter,helps,rewritten /warehouse",
-    "acidctl ls --tables nightly.txt",
-    "acidctl ls -o jsonl /warehouse | jq .obsoleteBytes",
+    None,
+    place=shared.places_argument("locations", "[PATH...]", required=False),
+    extras=(
+        click.option(
+            "--state",
+            "states",
+            multiple=True,
+            type=click.Choice(["current", "obsolete", "aborted", "ignored"]),
+            help="Only entries in this state, and locations with such entries. Repeatable.",
+        ),
+        list_options("deltas > 50"),
+        click.option("-r", "--recursive", is_flag=True, help="List the entries of every location of a tree."),
+        click.option("--rows", is_flag=True, help="Count rows, from the files' footers only."),
+        click.option("-a", "--all", "show_all", is_flag=True, help="Also show hidden entries in the table."),
+    ),
+    isolates=True,
 )
-@shared.places_argument("paths", "[PATH...]", required=False)
-@click.option(
-    "--state",
-    "states",
-    multiple=True,
-    type=click.Choice(["current", "obsolete", "aborted", "ignored"]),
-    help="Only entries in this state, and locations with such entries. Repeatable.",
-)
-@list_options("deltas > 50", _columns)
-@click.option("-r", "--recursive", is_flag=True, help="List the entries of every location of a tree.")
-@click.option("--rows", is_flag=True, help="Count rows, from the files' footers only.")
-@click.option(
-    "--timeline",
-    is_flag=True,
-    help="Draw bases, deltas and delete deltas over the write ids.",
-)
-@click.option("-a", "--all", "show_all", is_flag=True, help="Show hidden entries in the table too.")
-@shared.reading_options("table", "json", "jsonl", "csv", default="table")
-@shared.runs(pages=True)
 def command(
-    *,
-    paths: tuple[str, ...],
-    states: tuple[str, ...],
-    recursive: bool,
-    rows: bool,
-    timeline: bool,
-    show_all: bool,
-    choice: ListChoice,
-    resolver: SnapshotResolver,
-    storage: dict[str, str],
-    output: str,
+    call: Call[None], *, states: tuple[str, ...], recursive: bool, rows: bool, show_all: bool, choice: ListChoice
 ) -> int:
     """List ACID tables, or the directories of one with kind, write ids, state and the reason for it.
 
@@ -85,24 +66,21 @@ def command(
 
     A reader lists every directory, opens every file, and holds the delete events while it reads rows. The `cost` of a
     location counts 4 MiB for each directory and file beyond the fewest that there can be, and the bytes of the delete
-    events once for each file of rows. The `score` is the part of a full read that is of use, 0 to 100; `seconds` are
-    those of one reader of 100 MiB a second, to whom opening a file is 40 ms. `helps` is the compaction, minor or major,
-    with the greater `gain`: what it saves at every full read for each byte that it rewrites once. It may help though no
-    threshold asks for one, and nothing is due.
+    events once for each file of rows. The `score` is the useful part of a full read, 0 to 100; `seconds` are those of
+    one reader at 100 MiB a second that needs 40 ms to open a file. `helps` is the compaction, minor or major, with the
+    greater `gain`: what it saves at every full read for each byte that it rewrites once. It may help even if no
+    threshold is exceeded and nothing is due.
 
-    Without --snapshot every write id on disk counts as committed. A timeline is as high as the bytes of what it shows:
-    a step lower is four times less.
+    Without --snapshot every write id on disk counts as committed.
     """
-    from acidctl.verbs.reading.inspect import InspectOptions, inspect  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.reading.inspect import InspectOptions, inspect
 
-    if output != "table":
-        shared.refuse_unused(f"-o {output}", "timeline")
+    output = call.output
     if output in ("json", "jsonl"):
         shared.refuse_unused(f"-o {output}", "no_headers")
     choice.checked(_columns())  # refuses names that neither list has
     events = RunReporter()
-    selection = Selection(paths or (".",), storage, resolver)
+    selection = replace(call.selection, places=call.selection.places or (".",))
     records = Records(output)  # now: an error before the first location ends the document, too
     listed: _Locations | _Entries | None = None
     unknown = 0
@@ -111,7 +89,7 @@ def command(
             events.failed(found.shown, result)
             continue
         if listed is None and (recursive or (found.is_given and len(selection.places) == 1)):
-            listed = _Entries(choice, records, states, rows=rows, hidden=show_all, timeline=timeline)
+            listed = _Entries(choice, records, states, hidden=show_all)
         listed, status = listed or _Locations(choice, records, states), result.status
         for error in result.closed:
             events.failed(found.shown, error)
@@ -143,7 +121,7 @@ class _Locations:
     """The list of locations, one line or object each."""
 
     def __init__(self, choice: ListChoice, records: Records, states: tuple[str, ...]) -> None:
-        from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList  # noqa: PLC0415 - --help does without
+        from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList
 
         hint = "this lists locations: give --recursive, or one location, to list entries"
         self._choice = _checked(choice, LOCATION_COLUMNS, hint)
@@ -183,13 +161,11 @@ class _Locations:
 class _Entries:
     """The list of the entries of each location."""
 
-    def __init__(
-        self, choice: ListChoice, records: Records, states: tuple[str, ...], *, rows: bool, hidden: bool, timeline: bool
-    ) -> None:
-        from acidctl.cli.report.location_list import ENTRY_COLUMNS  # noqa: PLC0415 - --help does without
+    def __init__(self, choice: ListChoice, records: Records, states: tuple[str, ...], *, hidden: bool) -> None:
+        from acidctl.cli.report.location_list import ENTRY_COLUMNS
 
         self._choice = _checked(choice, ENTRY_COLUMNS, "this lists entries: leave out the columns of locations")
-        self._states, self._rows, self._hidden, self._timeline = states, rows, hidden, timeline
+        self._states, self._hidden = states, hidden
         columns = self._choice.columns or tuple(ENTRY_COLUMNS)
         self._records = records.of(columns, "entries", has_headings=choice.has_headings)
         self._seen = 0
@@ -200,8 +176,8 @@ class _Entries:
         Args:
             is_named: show the location without entries, too.
         """
-        from acidctl.location.snapshot import children_of  # noqa: PLC0415 - --help does without
-        from acidctl.overview.location_status import entry_record  # noqa: PLC0415 - --help does without
+        from acidctl.location.snapshot import children_of
+        from acidctl.overview.location_status import entry_record
 
         status, columns = location.status, self._choice.columns
         every = [entry_record(child, location.rows.get(child.verdict.name)) for child in children_of(location.snapshot)]
@@ -224,13 +200,10 @@ class _Entries:
         self._records.put_header()
 
     def _print(self, location: Inspected, wanted: list[Record]) -> None:
-        from rich.text import Text  # noqa: PLC0415 - only for people
+        from rich.text import Text
 
-        from acidctl.cli.report.location_list import (  # noqa: PLC0415 - --help does without
-            VERDICT_STYLES,
-            entries_table,
-            states_text,
-        )
+        from acidctl.cli.output.screen import print_table
+        from acidctl.cli.report.location_list import VERDICT_STYLES, print_entries, states_text
 
         status, screen = location.status, console()
         if self._seen:
@@ -240,12 +213,9 @@ class _Entries:
         entries = [entry for entry in wanted if self._hidden or entry["kind"] not in _HIDDEN]
         choice = self._choice
         if entries and choice.columns is not None:
-            choice.table(entries).print(screen)
+            print_table(choice.layout(), entries, has_headings=choice.has_headings)
         elif entries:
-            sorts = bool(choice.key)
-            entries_table(entries, is_sorted=sorts, rows=self._rows, has_headings=choice.has_headings).print(screen)
-        if self._timeline:
-            _print_timeline(location)
+            print_entries(entries, is_sorted=bool(choice.key), has_headings=choice.has_headings)
         if not status.evidence.may_change:
             text = f"not known to be transactional: {status.evidence.text}"
             screen.print(printable(text), style="yellow", soft_wrap=True)
@@ -262,14 +232,3 @@ class _Entries:
 
 def _without_location(entry: Record) -> Record:
     return {name: value for name, value in entry.items() if name != "location"}
-
-
-def _print_timeline(location: Inspected) -> None:
-    from acidctl.cli.inspect.timeline import lanes_of, timeline  # noqa: PLC0415 - with rich: only for people
-
-    screen, lanes = console(), lanes_of(location.snapshot)
-    if lanes.rows:
-        screen.print()
-        for line in timeline(lanes, picture_columns(screen), screen.encoding):
-            screen.print(line, soft_wrap=True)
-        screen.print()

@@ -8,49 +8,46 @@ import click
 
 from acidctl.base.errors import AcidctlError
 from acidctl.base.printable import printable
-from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import FILE
-from acidctl.cli.output.console import Records, console, put_line, table_of
+from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.cli.output.console import Records, console, put_line
+from acidctl.cli.output.screen import Column, Layout, column, number, print_table
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import human_bytes, human_count
 
+_SIZES = {"offset": "offset", "index": "indexLength", "data": "dataLength", "footer": "footerLength"}
 
-@shared.command(
+
+@verb_command(
     "meta",
-    "acidctl meta base_0000003/bucket_00000",
-    "acidctl meta -o json delta_*/bucket_* | jq '.[].acid.stats'",
+    None,
+    place=click.argument("locations", nargs=-1, required=True, metavar="FILE...", type=FILE),
+    source=None,
+    forms=("table", "json", "jsonl"),
+    isolates=True,
 )
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=FILE)
-@shared.storage_options
-@shared.output_option("table", "json", "jsonl", default="table")
-@shared.runs(pages=True)
-def command(
-    *,
-    paths: tuple[str, ...],
-    storage: dict[str, str],
-    output: str,
-) -> int:
-    """Show the tail of ORC files: types, stripes with the key index, statistics, compression, writer, hive.acid.*."""
-    from acidctl.orc.byte_source import ByteSource  # noqa: PLC0415 - with Arrow: --help has none
-    from acidctl.orc.tail import read_tail  # noqa: PLC0415 - as above
-    from acidctl.orc.tail_document import tail_document  # noqa: PLC0415 - as above
+def command(call: Call[None]) -> int:
+    """Show the footer of ORC files: types, stripes with the key index, statistics, compression, writer, hive.acid.*."""
+    from acidctl.orc.byte_source import ByteSource
+    from acidctl.orc.tail import read_tail
+    from acidctl.orc.tail_document import tail_document
 
-    events, records = RunReporter(), Records(output)
-    for number, path in enumerate(paths):
+    events, records = RunReporter(), Records(call.output)
+    for place, path in enumerate(call.selection.places):
         try:
-            fs, inner = open_location(path, storage)
+            fs, inner = open_location(path, call.selection.storage)
             with naming_near(fs, inner):
                 tail = read_tail(ByteSource(fs, inner))
             description = {"path": fs.display(inner), **tail_document(tail, with_streams=True)}
         except AcidctlError as error:
-            if len(paths) == 1:
+            if len(call.selection.places) == 1:
                 raise
             events.failed(path, error)
             continue
         records.put(description)
-        if output == "table":
-            if number:
+        if call.output == "table":
+            if place:
                 put_line()
             _print(description)
     return events.status
@@ -70,7 +67,7 @@ def _print(document: dict[str, Any]) -> None:
             "writer",
             f"{document['writer']} (version {document['writerVersion']}{software}), format {document['formatVersion']}",
         ),
-        ("calendar", document["calendar"] or "not said"),
+        ("calendar", document["calendar"] or "not recorded"),
     ]
     if acid := document["acid"]:
         stats = acid["stats"]
@@ -86,29 +83,41 @@ def _print(document: dict[str, Any]) -> None:
     for label, value in facts:
         screen.print(f"  {printable(label):20} {printable(str(value))}", soft_wrap=True)
     if document["stripes"]:
-        screen.print(_stripes(document["stripes"]))
-    screen.print(_columns(document["columns"]))
+        print_table(_STRIPES, document["stripes"])
+    print_table(_COLUMNS, document["columns"])
 
 
-def _stripes(stripes: list[dict[str, Any]]) -> Any:
-    sizes = ("offset", "indexLength", "dataLength", "footerLength")
-    numbers = ["stripe", "rows", "offset", "index", "data", "footer"]
-    rows = []
-    for stripe in stripes:
-        key = stripe["lastKey"]
-        key_text = "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
-        cells = [str(stripe["stripe"]), f"{stripe['rows']:,}", *(str(stripe[name]) for name in sizes)]
-        rows.append([*cells, key_text, stripe.get("writerTimezone") or "-"])
-    return table_of([*numbers, "last key (transaction, bucket, row id)", "time zone"], rows, right=numbers)
+def _key(stripe: dict[str, Any]) -> str:
+    key = stripe["lastKey"]
+    return "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
 
 
-def _columns(columns: list[dict[str, Any]]) -> Any:
-    rows = []
-    for column in columns:
-        statistics = dict(column["statistics"] or {})
-        values = statistics.pop("values", None)
-        null = {True: "some", False: "none"}.get(statistics.pop("hasNull", None), "-")
-        rest = ", ".join(f"{key} {value}" for key, value in statistics.items())
-        count = "-" if values is None else f"{values:,}"
-        rows.append([str(column["id"]), column["name"] or "(root)", column["type"], count, null, rest])
-    return table_of(["id", "column", "type", "values", "nulls", "statistics"], rows, right=("id", "values"))
+_NULLS = {True: "some", False: "none", None: "-"}
+_STRIPES = Layout(
+    (
+        column("stripe", text=str, right=True),
+        column("rows", text=number, right=True),
+        *(column(name, key, str, right=True) for name, key in _SIZES.items()),
+        Column("last key (transaction, bucket, row id)", _key),
+        Column("time zone", lambda stripe: stripe.get("writerTimezone") or "-"),
+    )
+)
+
+
+def _statistics(column: dict[str, Any]) -> dict[str, Any]:
+    return column["statistics"] or {}
+
+
+_COLUMNS = Layout[dict[str, Any]](
+    (
+        column("id", text=str, right=True),
+        column("column", "name", lambda name: name or "(root)"),
+        column("type"),
+        Column("values", lambda column: number(_statistics(column).get("values")) or "-", right=True),
+        Column("nulls", lambda column: _NULLS[_statistics(column).get("hasNull")]),
+    ),
+    "statistics",
+    lambda column: ", ".join(
+        f"{key} {value}" for key, value in _statistics(column).items() if key not in ("values", "hasNull")
+    ),
+)

@@ -13,13 +13,13 @@ from acidctl import __version__
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import time_of
 
 if TYPE_CHECKING:
-    from acidctl.location.snapshot_resolver import SnapshotResolver
     from acidctl.overview.report_history import PastReport
     from acidctl.overview.warehouse_status import WarehouseStatus
     from acidctl.verbs.reading.inspect import Overview
@@ -29,61 +29,45 @@ LARGEST, WORST, BEFORE = 40, 15, 90
 """The most tables named by size, the most named by score, and the most earlier reports."""
 
 
-@shared.command(
+@verb_command(
     "report",
-    "acidctl report --out report.html /warehouse/sales.db",
-    "acidctl report --history report.jsonl --out report.html 'hive:*.*'",
-    "acidctl report -o md 'hive:sales.*' | mail -s 'tables of sales' ops",
-    "acidctl report -o json /warehouse | jq '.cleaning.freeBytes'",
+    None,
+    place=shared.places_argument("locations", "[WHERE...]", required=False),
+    extras=(
+        shared.retention_option(),
+        click.option(
+            "--history",
+            type=NEW_FILE,
+            metavar="FILE",
+            help="Keep the figures of each report in FILE, one line each, and show the trend.",
+        ),
+        click.option(
+            "--out",
+            type=NEW_FILE,
+            metavar="FILE",
+            help="Write to FILE instead of standard output; an earlier report there is replaced.",
+        ),
+    ),
+    forms=("html", "md", "json"),
+    pages=False,
+    isolates=True,
 )
-@shared.places_argument("locations", "[WHERE...]", required=False)
-@shared.retention_option()
-@click.option(
-    "--history",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Keep the figures of each report in FILE, one line each, and show the trend.",
-)
-@click.option(
-    "--out",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write to a file, in place of the report that was there, not to stdout.",
-)
-@shared.reading_options("html", "md", "json", default="html")
-@shared.runs()
-def command(
-    *,
-    locations: tuple[str, ...],
-    older_than: float,
-    history: str | None,
-    out: str | None,
-    resolver: SnapshotResolver,
-    storage: dict[str, str],
-    output: str,
-) -> int:
+def command(call: Call[None], *, older_than: float, history: str | None, out: str | None) -> int:
     """Write a report on tables: one page of HTML that needs nothing else, Markdown, or JSON.
 
-    It has the bytes of every table by what they are for (current, obsolete, aborted, trash); the tables that are read
-    worst; what cleaning can free now, within a day or later, and what holds back the rest; and, with
-    --history, the reports before it.
+    It shows the bytes of every table by their use (current, obsolete, aborted, trash); the tables that are slowest to
+    read; what cleaning can free now, within a day or later, and what holds back the rest; and, with --history, the
+    trend over earlier reports.
 
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
     """
-    from acidctl.cli.report.overview_lines import everything  # noqa: PLC0415 - --help does without
-    from acidctl.overview.report_history import (  # noqa: PLC0415 - --help does without
-        FIGURES,
-        PastReport,
-        earlier,
-        read_history,
-        remember,
-    )
-    from acidctl.verbs.reading.inspect import inspect_all  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
+    from acidctl.cli.report.overview_lines import everything
+    from acidctl.overview.report_history import FIGURES, PastReport, earlier, read_history, remember
+    from acidctl.verbs.reading.inspect import inspect_all
 
-    selection = Selection(locations or everything(resolver), storage, resolver)
-    _refuse_files(out, history, output)
+    selection = everything(call.selection)
+    _refuse_files(out, history, call.output)
     events = RunReporter()
     past: list[PastReport] = []
 
@@ -93,7 +77,7 @@ def command(
 
     seen = inspect_all(selection, older_than, events, on_record)
     record = {**_report_record(seen, past), "notLookedAt": events.coverage.as_json()}
-    _put(_text_of(output, record), out)
+    _put(_text_of(call.output, record), out)
     if history and events.coverage.locations:
         whole = record["whole"]
         figures = {**whole, "tables": record["tables"], "files": whole["filesRead"]}
@@ -108,8 +92,8 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
     Args:
         before: the earlier reports of the same places, the oldest first.
     """
-    from acidctl.cli.report.overview_lines import overview_record  # noqa: PLC0415 - --help does without
-    from acidctl.overview.location_status import Figures  # noqa: PLC0415 - --help does without
+    from acidctl.cli.report.overview_lines import overview_record
+    from acidctl.overview.location_status import Figures
 
     status = seen.status
     tables, slowest = status.largest, status.slowest
@@ -132,8 +116,8 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
 
 def _refuse_files(out: str | None, history: str | None, output: str) -> None:
     """Refuse, before minutes of work, files that cannot be written or would replace something else."""
-    from acidctl.cli.report.run_files import refuse_target  # noqa: PLC0415 - --help does without
-    from acidctl.location.change.own_files import followed  # noqa: PLC0415 - --help does without
+    from acidctl.cli.report.run_files import refuse_target
+    from acidctl.location.change.own_files import followed
 
     if out is None and output == "html" and sys.stdout.isatty():
         raise UsageProblem("HTML is not printed to a terminal", "", "give --out FILE, or -o md")
@@ -147,7 +131,7 @@ def _refuse_files(out: str | None, history: str | None, output: str) -> None:
 def _text_of(output: str, record: Record) -> str:
     if output == "json":
         return json_text(record, lines=False) + "\n"
-    from acidctl.cli.page.rendering import report_html, report_markdown  # noqa: PLC0415 - with jinja2: --help has none
+    from acidctl.cli.page.rendering import report_html, report_markdown
 
     return report_html(record, shared.next_lines(record["where"])) if output == "html" else report_markdown(record)
 
@@ -155,7 +139,7 @@ def _text_of(output: str, record: Record) -> str:
 def _put(text: str, out: str | None) -> None:
     data = text.encode("utf-8", "backslashreplace")
     if out:
-        from acidctl.location.change.own_files import replace_file  # noqa: PLC0415 - --help does without
+        from acidctl.location.change.own_files import replace_file
 
         with mapped("write", out):
             replace_file(Path(out), data)

@@ -14,8 +14,7 @@ from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.base.nearest import asked, did_you_mean, near_names
 from acidctl.base.printable import printable
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_entries
-from acidctl.cli.options.param_types import LOCATION
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import Records, broken, console, note
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.outcomes import RunReporter
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from acidctl.cleaning.explain import ProofInputs, ProofStep, VerdictProof
     from acidctl.location.snapshot import Snapshot
-    from acidctl.location.snapshot_resolver import SnapshotResolver
     from acidctl.location.table_location import TableLocation
     from acidctl.overview.location_status import LocationStatus
 
@@ -38,35 +36,29 @@ _INDENT = 14
 _ZEROS = re.compile("(?<=_)0+(?=[0-9])")
 
 
-@shared.command(
+@verb_command(
     "why",
-    "acidctl why /warehouse/sales.db/orders",
-    "acidctl why orders delta_0000003_0000003_0000",
-    "acidctl why --snapshot 'txns=900:880:880:$sales.orders:12:9:9:7' orders base_0000010",
-    "acidctl why -o json orders | jq '.[].proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
+    None,
+    place=shared.one_place("LOCATION"),
+    extras=(click.argument("names", nargs=-1, metavar="[NAME...]"),),
+    source=shared.snapshot_of(),
+    forms=("table", "json", "jsonl"),
+    isolates=True,
 )
-@click.argument("location", metavar="LOCATION", type=LOCATION)
-@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=complete_entries)
-@shared.reading_options("table", "json", "jsonl", default="table", more=())
-@shared.runs(pages=True)
-def command(
-    *, location: str, names: tuple[str, ...], resolver: SnapshotResolver, storage: dict[str, str], output: str
-) -> int:
+def command(call: Call[None], *, names: tuple[str, ...]) -> int:
     """Explain the state of every directory of LOCATION, or in more detail of those that are named.
 
     It says which base is read and why no other, what takes a directory's place, which write id, transaction or missing
-    history blocks it, and whether cleaning may take it, or what must happen first. A snapshot that is refused for "not
-    enough history" is explained, too.
+    history blocks it, and whether cleaning may take it, or what must happen first. It also
+    explains why a snapshot is refused for "not enough history".
 
     NAME is a directory or a file of the location; its numbers may be written without zeros.
     """
-    from acidctl.cleaning.explain import explain_history, proof_inputs, prove_all  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.reading.inspect import InspectOptions, inspect  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
+    from acidctl.cleaning.explain import explain_history, proof_inputs, prove_all
+    from acidctl.verbs.reading.inspect import InspectOptions, inspect
 
-    events, records = RunReporter(), Records(output)
+    events, output, records = RunReporter(), call.output, Records(call.output)
     seen, below = 0, ""
-    selection = Selection((location,), storage, resolver)
 
     def named(places: Iterator[TableLocation]) -> Iterator[TableLocation]:
         nonlocal below
@@ -77,7 +69,7 @@ def command(
             below = below or found.shown
 
     choose = named if names else iter
-    for found, result in inspect(selection, InspectOptions(partial=True), events, choose=choose):
+    for found, result in inspect(call.selection, InspectOptions(partial=True), events, choose=choose):
         if isinstance(result, AcidctlError):
             if found.is_given:
                 raise result
@@ -97,7 +89,9 @@ def command(
         seen += 1
     if below and not seen:
         raise UsageProblem(
-            f"{location} is not a location", f"{below} is one below it", "give the one that holds the NAME"
+            f"{call.selection.places[0]} is not a location",
+            f"{below} is one below it",
+            "give the one that holds the NAME",
         )
     if output == "table" and not seen and not events.status:
         note("no table was found there")
@@ -199,7 +193,7 @@ def _may_text(proof: VerdictProof) -> str:
 
 def _print(shown: str, inputs: ProofInputs, proofs: Sequence[VerdictProof], *, is_detailed: bool) -> None:
     """Print short proofs by state, or long proofs of the named entries."""
-    from acidctl.cleaning.explain import explain_history  # noqa: PLC0415 - --help does without
+    from acidctl.cleaning.explain import explain_history
 
     screen, history = console(), explain_history(inputs)
     screen.print(printable(shown), style="bold", soft_wrap=True)
@@ -223,8 +217,8 @@ def _print(shown: str, inputs: ProofInputs, proofs: Sequence[VerdictProof], *, i
 
 def _print_bases(screen: Console, inputs: ProofInputs, proofs: Sequence[VerdictProof]) -> None:
     """Print which base is read, and why each other is not."""
-    from acidctl.acid.state import EntryKind  # noqa: PLC0415 - --help does without
-    from acidctl.cleaning.explain import decided  # noqa: PLC0415 - --help does without
+    from acidctl.acid.state import EntryKind
+    from acidctl.cleaning.explain import decided
 
     state = inputs.state
     bases = [verdict for verdict in state.verdicts if verdict.kind is EntryKind.BASE]
@@ -250,7 +244,7 @@ def _groups(proofs: Sequence[VerdictProof]) -> list[list[VerdictProof]]:
 
 def _print_title(screen: Console, proof: VerdictProof, text: str = "") -> None:
     """Print an entry, its state and a text, which goes on a line of its own if the screen is too narrow."""
-    from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
+    from rich.text import Text
 
     state = proof.verdict.state.value
     line = Text.assemble(printable(proof.name), "  ", (state, STATE_STYLES[state]))
@@ -262,7 +256,7 @@ def _print_title(screen: Console, proof: VerdictProof, text: str = "") -> None:
 
 
 def _print_cleaning(screen: Console, proof: VerdictProof) -> None:
-    from acidctl.cleaning.advice import Action  # noqa: PLC0415 - --help does without
+    from acidctl.cleaning.advice import Action
 
     _print_labelled(screen, "clean", _may_text(proof))
     is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].action is Action.CLEAN
@@ -273,7 +267,7 @@ def _print_cleaning(screen: Console, proof: VerdictProof) -> None:
 
 
 def _print_labelled(screen: Console, label: str, text: str) -> None:
-    from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
+    from rich.text import Text
 
     for place, part in enumerate(broken(printable(text), max(20, screen.width - _INDENT))):
         line = Text.assemble("  ", ((label if not place else "").ljust(_INDENT - 2), "dim"), part)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import verb_command
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.maintain_options import CleanOptions
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.verb_command import Call
 
 
 @verb_command(
     "clean",
     CleanOptions,
-    "acidctl clean --dry-run /warehouse/sales.db",
-    "acidctl clean --yes --older-than 36h --leftovers orders",
-    "acidctl clean --snapshot 'txns=900:880:880:$sales.orders:12:9:9:7' orders",
-    "acidctl clean --plan monday.json orders && acidctl clean --yes --apply monday.json",
-    "acidctl clean --yes --lock-wait 10m --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
-    "acidctl clean --yes --no-trash orders",
     extras=(shared.table_type_option, shared.exit_code_option),
-    main="dry_run yes older_than leftovers no_trash trash assume_committed snapshot metastore output",
     place=shared.locations_argument(required=False),
     changes=True,
     asks=True,
@@ -40,10 +28,10 @@ def command(call: Call[CleanOptions]) -> int:
     as old as --older-than, by the newest time in it; that must be longer than the longest query and the
     time that a writer takes from its last file to its commit, together.
 
-    With --apply the plan of a file is carried out: each location is listed again, one in which anything visible came,
-    went or changed since is refused, and the others are cleaned.
+    --apply carries out the plan of a file: each location is listed again, and a location that has changed since is
+    refused; the others are cleaned.
     """
-    from acidctl.verbs.clean import clean  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.clean import clean
 
     _refuse_contradictions(call)
     screen = call.screen(is_plan=call.options.dry_run or call.options.plan is not None)
@@ -57,9 +45,9 @@ def _refuse_contradictions(call: Call[CleanOptions]) -> None:
     elif not call.selection.places:
         raise click.UsageError("Missing argument 'LOCATION...': name one, or give --apply FILE.")
     if options.plan is not None:
-        from pathlib import Path  # noqa: PLC0415 - --help does without
+        from pathlib import Path
 
-        from acidctl.cli.report.run_files import refuse_replacing  # noqa: PLC0415 - --help does without
+        from acidctl.cli.report.run_files import refuse_replacing
 
         shared.refuse_unused("--plan", "no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")
         refuse_replacing(Path(options.plan), "plan")

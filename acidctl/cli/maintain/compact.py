@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import verb_command
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.compact_options import CompactOptions
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.verb_command import Call
 
 
 @verb_command(
     "compact",
     CompactOptions,
-    "acidctl compact --major orders",
-    "acidctl compact --auto --dry-run /warehouse/sales.db",
-    "acidctl compact --major --master yarn --conf spark.yarn.queue=etl orders",
-    "acidctl compact --major --property orc.compress=ZSTD orders",
-    "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
-    "acidctl compact --major --wait 2h hive:sales.orders",
-    "acidctl compact --rebalance --buckets 8 --order-by 'day desc, id' hive:sales.orders",
-    "acidctl compact --auto --deadline 4h --max-bytes 500g hdfs://nn/warehouse/sales.db",
     extras=(shared.table_type_option, shared.exit_code_option),
-    main="major minor auto dry_run engine master assume_committed metastore deadline output",
     changes=True,
     records=True,
 )
@@ -34,8 +20,8 @@ def command(call: Call[CompactOptions]) -> int:
     The inputs stay until `acidctl clean`. The result is written to a hidden directory, read back and compared, and
     appears by a rename; whatever fails before that leaves the table as it was.
 
-    It must be told which write ids are committed: by Hive's lists, or by --assume-committed, with which nothing counts
-    that is younger than AGE, empty, or above the first such directory. On a terminal it asks.
+    It must know which write ids are committed: from a metastore, from --snapshot, or from --assume-committed, which
+    stops at the first directory that is empty or younger than AGE. On a terminal it asks.
 
     A minor compaction with both kinds of delta appears by two renames, and a reader between them would see wrong rows:
     it needs --offline, or --visibility-txn; --major appears at once.
@@ -44,12 +30,12 @@ def command(call: Call[CompactOptions]) -> int:
     in a pool of its own: SHOW COMPACTIONS has it, and the result appears with the commit.
 
     A rebalance gives all rows new ROW__IDs, as Hive 4's own does. It needs a table that a metastore of Hive 4 knows,
-    and a lock that keeps away who updates or deletes; --wait waits for it, too.
+    and a lock that keeps out updates and deletes; --wait also waits for it.
 
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
-    from acidctl.verbs.compact import compact  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.compact import compact
 
     options = call.options
     unused = ["apply_all_deletes"] if options.minor else []

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import verb_command
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.maintain_options import NightlyOptions
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.verb_command import Call
 
 
 @verb_command(
     "nightly",
     NightlyOptions,
-    "acidctl nightly --dry-run --assume-committed=6h /warehouse",
-    "acidctl nightly --yes --window 01:00-05:00 --max-bytes 2t 'hive:*.*'",
-    "acidctl nightly --yes --deadline 4h --assume-committed=6h --report nightly.json hdfs://nn/warehouse/sales.db",
-    "acidctl nightly --yes --engine local --purge-older-than 14d --tables /etc/acidctl/tables.txt",
     extras=(shared.exit_code_option,),
-    main="dry_run yes window max_bytes older_than purge_older_than engine assume_committed metastore report",
     changes=True,
     asks=True,
     records=True,
@@ -43,9 +34,9 @@ def command(call: Call[NightlyOptions]) -> int:
     what it cleaned, everywhere. A compaction needs no undoing: readers see the same rows, and its inputs stay until a
     later run.
     """
-    from acidctl.cli.config.settings import policies_of  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.nightly import nightly  # noqa: PLC0415 - --help does without
-    from acidctl.verbs.nightly_state import usual_folder  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.settings import policies_of
+    from acidctl.verbs.nightly import nightly
+    from acidctl.verbs.nightly_state import usual_folder
 
     options = replace(call.options, state=call.options.state or str(usual_folder()))
     context = click.get_current_context()

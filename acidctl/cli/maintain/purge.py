@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import verb_command
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.maintain_options import PurgeOptions
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.verb_command import Call
 
 
 @verb_command(
     "purge",
     PurgeOptions,
-    "acidctl purge --dry-run /warehouse/sales.db",
-    "acidctl purge --yes --older-than 7d /warehouse/sales.db",
-    "acidctl purge --yes --run 20261121T222431.512Z-0d9b0f3a orders",
     source=shared.named_locations,
     changes=True,
     asks=True,
@@ -27,7 +19,7 @@ def command(call: Call[PurgeOptions]) -> int:
 
     This cannot be undone. The backup of a repair that was interrupted stays.
     """
-    from acidctl.verbs.purge import purge  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.purge import purge
 
     nothing = "nothing to purge" if call.options.older_than is None else "nothing that old to purge"
     screen = call.screen(is_plan=call.options.dry_run, nothing=nothing)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from acidctl.cli.options import shared
-from acidctl.cli.options.verb_command import verb_command
+from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.maintain_options import RestoreOptions
-
-if TYPE_CHECKING:
-    from acidctl.cli.options.verb_command import Call
 
 
 @verb_command(
     "restore",
     RestoreOptions,
-    "acidctl restore orders",
-    "acidctl restore --list /warehouse/sales.db",
-    "acidctl restore --dry-run /warehouse/sales.db",
-    "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
     source=shared.named_locations,
     changes=True,
     asks=True,
@@ -33,7 +24,7 @@ def command(call: Call[RestoreOptions]) -> int:
     state of the location with the one before the cleaning; differences are reported. What a repair replaced comes back
     from .acidctl-backup; it is refused if a repaired file was changed since.
     """
-    from acidctl.verbs.restore import restore  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.restore import restore
 
     if call.options.list:
         shared.refuse_unused(

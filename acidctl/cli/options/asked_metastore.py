@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from acidctl.base.errors import UsageProblem
-from acidctl.cli.options.local_completion import complete_columns_of
 from acidctl.cli.options.metastore import metastore_of, metastore_options
 from acidctl.cli.options.param_types import COUNT, comma_separated
 from acidctl.cli.options.shared import output_option, passed_as, refuse_unused, together, typed_option
@@ -19,12 +18,11 @@ if TYPE_CHECKING:
     from acidctl.metastore.client import Metastore
 
 
-def list_options(example: str, columns: Callable[[], Mapping[str, str]]) -> Callable[[Any], Any]:
+def list_options(example: str) -> Callable[[Any], Any]:
     """Return the options that choose lines and columns, passed on as the keyword `choice`, a ListChoice.
 
     Args:
         example: a condition for the help.
-        columns: imports the columns of the list, for completion.
     """
 
     def choice(columns: tuple[str, ...] | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
@@ -32,7 +30,6 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]]) -> Call
 
         return ListChoice(columns, sort, where, not no_headers)
 
-    complete = complete_columns_of(columns)
     return passed_as(
         "choice",
         choice,
@@ -40,17 +37,15 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]]) -> Call
         click.option(
             "--sort",
             metavar="COLUMN[:desc]",
-            shell_complete=complete,
             help="Sort by a column; numbers the greatest first, unless :asc.",
         ),
         click.option(
             "--columns",
             metavar="NAMES",
             callback=comma_separated,
-            shell_complete=complete,
             help="Only these columns, by their names in CSV, in this order.",
         ),
-        click.option("--no-headers", is_flag=True, help="No line with the names of the columns."),
+        click.option("--no-headers", is_flag=True, help="Leave out the line with the names of the columns."),
     )
 
 
@@ -87,7 +82,7 @@ view_options = passed_as(
     click.option(
         "--limit",
         type=COUNT,
-        help="Show the first N; without it 100 in the table, and all in the other forms.",
+        help="Show the first N (default: 100 in the table, all in other forms).",
     ),
     asked_metastore,
     output_option("table", "json", "jsonl", "csv", default="table"),
@@ -95,12 +90,11 @@ view_options = passed_as(
 """The options of commands that list, passed on as the keywords `metastore` and `view`."""
 
 
-def chosen_view_options(example: str, columns: Callable[[], Mapping[str, str]]) -> Callable[[Any], Any]:
+def chosen_view_options(example: str) -> Callable[[Any], Any]:
     """Return :data:`view_options` together with :func:`list_options`.
 
     Args:
         example: a condition for the help.
-        columns: imports the columns of the list.
     """
     chosen: Callable[[Any], Any] = passed_as("view", _chosen_view, takes=("view", "choice"))
-    return together(view_options, list_options(example, columns), chosen)
+    return together(view_options, list_options(example), chosen)

@@ -32,13 +32,13 @@ metastore_options = (
 read_lock_option = click.option(
     "--read-lock",
     is_flag=True,
-    help="Hold a shared lock of Hive's on the tables meanwhile, so that its cleaner removes nothing that is read.",
+    help="Hold a shared lock of Hive on the tables meanwhile, so that its cleaner removes nothing that is being read.",
 )
 exclude_option = click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="Leave these tables out where hive:db.* names several: db.tmp_*. Repeatable.",
+    help="Leave out these tables of a pattern such as hive:db.*, e.g. db.tmp_*. Repeatable.",
 )
 
 

@@ -17,8 +17,7 @@ from click.core import ParameterSource
 
 from acidctl.base.errors import AcidctlError, NotLookedAtError
 from acidctl.base.guardian import NOTES
-from acidctl.cli.command_table import examples as examples  # noqa: PLC0414 - for groups, with the options
-from acidctl.cli.options.help_pages import PagedCommand
+from acidctl.cli.options.help_pages import GroupedCommand
 from acidctl.cli.options.metastore import (
     exclude_option,
     metastore_options,
@@ -53,23 +52,9 @@ typed_option = functools.partial(click.option, allow_from_autoenv=False)
 one moment, or decides what to do at all."""
 
 
-def command(
-    name: str,
-    *lines: str,
-    group: click.Group | None = None,
-    short_help: str | None = None,
-    main: str = "",
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command with examples.
-
-    Args:
-        lines: the examples.
-        group: the parent of a subcommand.
-        short_help: the line in the help of the group.
-        main: the parameters whose options ``-h`` shows; see :class:`acidctl.cli.options.help_pages.PagedCommand`.
-    """
-    kind = click.command if group is None else group.command
-    return kind(name, cls=PagedCommand, epilog=examples(*lines), short_help=short_help, main=main)
+def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return a decorator that makes a command; its examples are in ``examples.txt``."""
+    return click.command(name, cls=GroupedCommand)
 
 
 def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -150,7 +135,7 @@ def refuse_unused(beside: str, *names: str) -> None:
         if param.name in names and context.get_parameter_source(param.name) == ParameterSource.COMMANDLINE
     ]
     if typed:
-        raise click.UsageError(f"{beside} leaves nothing to do for {' and '.join(typed)}: leave it out.")
+        raise click.UsageError(f"{' and '.join(typed)} has no effect with {beside}: leave it out.")
 
 
 def output_option(*kinds: str, default: str) -> Callable[[F], F]:
@@ -382,13 +367,13 @@ out_option = click.option(
     "--out",
     type=NEW_FILE,
     metavar="PATH",
-    help="Write to a new file, complete or not at all; without -o the end of its name tells the form.",
+    help="Write to a new file, complete or not at all. Default form: by the suffix of its name.",
 )
 limit_option = click.option("--limit", type=COUNT_OR_NONE, help="Stop after N rows.")
 table_type_option = typed_option(
     "--table-type",
     type=click.Choice(["full-acid", "insert-only"]),
-    help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
+    help="Type of the table, if its files do not show it: ORC without ACID columns may be either.",
 )
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
@@ -399,16 +384,6 @@ def retention_option(
 ) -> Callable[[F], F]:
     """Return ``--older-than`` of commands that clean, or show what a cleaning would remove."""
     return click.option("--older-than", type=DURATION, default="24h", show_default=True, help=text)
-
-
-def reading_options(*forms: str, default: str, more: tuple[str, ...] = ("exclude",)) -> Callable[[F], F]:
-    """Return the options for snapshot, storage and output of commands that only read.
-
-    Args:
-        more: ``exclude`` for a command that takes many tables, ``read_lock`` for a command that reads rows.
-    """
-    storage: Any = storage_options
-    return together(snapshot_of(*more), storage, output_option(*forms, default=default))
 
 
 def report_options(function: F) -> F:

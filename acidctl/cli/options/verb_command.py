@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_columns, complete_partitions, complete_rules, complete_runs
 from acidctl.cli.options.param_types import (
     COUNT,
     DIRECTORY,
@@ -45,12 +44,6 @@ _TYPES: dict[Kind, Any] = {
     Kind.FILE: FILE,
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,
-}
-_COMPLETES = {
-    "runs": complete_runs,
-    "columns": complete_columns,
-    "partitions": complete_partitions,
-    "rules": complete_rules,
 }
 
 
@@ -100,12 +93,10 @@ class Call(Generic[OptionsT]):
 def verb_command(
     name: str,
     options: type[OptionsT] | None,
-    *examples: str,
     place: Decorator | None = None,
     source: Decorator | None = shared.snapshot_options,
     extras: Sequence[Decorator] = (),
     forms: Sequence[str] = ("table", "json", "jsonl", "csv"),
-    main: str = "",
     changes: bool = False,
     asks: bool = False,
     records: bool = False,
@@ -120,7 +111,6 @@ def verb_command(
         source: the options of the snapshot, or of names in a metastore; None without.
         extras: further options.
         forms: of the output, the default first.
-        main: the parameters whose options ``-h`` shows.
         changes: the command changes locations: it follows no foreign links, has no pager, and isolates its readers.
         asks: add ``--yes``.
         records: add ``--report`` and ``--metrics-file``, for what a scheduler runs.
@@ -164,7 +154,7 @@ def verb_command(
             shared.output_option(*forms, default=forms[0]),
             shared.runs(pages=pages and not changes, isolates=changes or isolates),
         )(call)
-        return shared.command(name, *examples, main=main)(built)
+        return shared.command(name)(built)
 
     return decorate
 
@@ -195,8 +185,6 @@ def _option(field: Field[Any], face: Option) -> Decorator:
         more |= {"callback": comma_separated}
     if face.metavar and face.kind is not Kind.NUMBER:
         more["metavar"] = face.metavar
-    if face.completes:
-        more["shell_complete"] = _COMPLETES[face.completes]
     if field.default is REQUIRED:
         more["required"] = True
     elif face.kind not in (*_PAIRS, Kind.LIST):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from acidctl.base.printable import printable, printable_json
-from acidctl.cli.output.last_line import USUAL_COLUMNS, own_stream, terminal_columns
-from acidctl.cli.output.logs import json_log
+from acidctl.cli.output.last_line import own_stream, terminal_columns
+from acidctl.cli.output.logs import SCHEMA_VERSION, json_log
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.cli.output.streams import on_terminal, uninterrupted
@@ -24,13 +24,9 @@ from acidctl.cli.output.verbosity import VERBOSITY
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
-
-SCHEMA_VERSION = 1
-"""The version of all JSON forms: while it stays, keys are only ever added."""
 
 _SHOWN = 10
-_NARROWEST, _UNBOUNDED = 20, 10_000
+_NARROWEST, UNBOUNDED = 20, 10_000
 """Widths in columns."""
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _BEFORE_UNIT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:[KMGTP]?i?B|s|min|h|d)\b)"), "\x00"
@@ -159,8 +155,8 @@ def put_text(text: str, indent: int = 4, *, most: int | None = None, is_answer: 
         most: the most columns, even in a pipe: for text that people read at length.
         is_answer: see :func:`put_line`.
     """
-    width = columns_told() or (terminal_columns() if sys.stdout.isatty() else _UNBOUNDED)
-    for line in broken(printable(hidden_in(text)), min(width, most or _UNBOUNDED), indent):
+    width = columns_told() or (terminal_columns() if sys.stdout.isatty() else UNBOUNDED)
+    for line in broken(printable(hidden_in(text)), min(width, most or UNBOUNDED), indent):
         put_line(line, is_answer=is_answer)
 
 
@@ -294,25 +290,6 @@ def console() -> Console:
         force_terminal=has_colors or None,
         no_color=not has_colors,
         color_system=None if not has_colors else "standard" if VERBOSITY.color == "always" else "auto",
-        width=columns_told() or (None if terminal else _UNBOUNDED),
+        width=columns_told() or (None if terminal else UNBOUNDED),
         quiet=VERBOSITY.is_quiet,
     )
-
-
-def picture_columns(screen: Console) -> int:
-    """Return how wide to draw a picture that fills the width: in a pipe as on a usual terminal."""
-    return USUAL_COLUMNS if screen.width == _UNBOUNDED else screen.width
-
-
-def table_of(
-    names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), *, style: str = "dim"
-) -> Table:
-    """Return a borderless table; every cell is made printable here."""
-    from rich.table import Table  # noqa: PLC0415 - only for people
-
-    table = Table(box=None, pad_edge=False, header_style=style)
-    for name in names:
-        table.add_column(printable(name), justify="right" if name in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(printable, row))
-    return table

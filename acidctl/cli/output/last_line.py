@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -139,44 +138,3 @@ def terminal_size() -> tuple[int, int]:
             size = os.get_terminal_size(descriptor)
             return max(20, size.columns or USUAL_COLUMNS), size.lines or 24
     return USUAL_COLUMNS, 24
-
-
-class Listed:
-    """The number of entries listed so far, shown while it grows."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._directories = self._entries = 0
-        self._begun = self._changed = time.monotonic()
-
-    def add(self, directories: int, entries: int) -> None:
-        """Add to the counts; any thread may call this."""
-        with self._lock:
-            self._directories += directories
-            self._entries += entries
-            self._changed = time.monotonic()
-
-    def text(self, _: int) -> str:
-        """Return the text of the line; empty in the first moment, and a moment after the last listing."""
-        now = time.monotonic()
-        if (
-            not (self._directories or self._entries)
-            or now - self._begun < 2 * _EVERY
-            or now - self._changed > 5 * _EVERY
-        ):
-            return ""
-        rate = f", {self._entries / (now - self._begun):,.0f}/s" if now - self._begun >= 1 else ""
-        return f"listed {self._directories:,} directories, {self._entries:,} entries{rate}"
-
-
-@contextmanager
-def listings() -> Iterator[None]:
-    """Show on a terminal, within the block, how much was listed so far."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from acidctl.location.walk import listening  # noqa: PLC0415 - --help lists nothing
-
-    listed = Listed()
-    with listening(listed.add), LAST_LINE.showing(listed.text):
-        yield

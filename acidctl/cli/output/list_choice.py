@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from acidctl.base.errors import ExitStatus, UsageProblem
 from acidctl.base.nearest import asked, did_you_mean
-from acidctl.cli.output.console import Records, console, in_short, note
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
+from acidctl.cli.output.console import Records, in_short, note
+from acidctl.cli.output.screen import Layout, column, print_table
 from acidctl.cli.output.streams import paged
 from acidctl.wording import human_bytes
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from acidctl.rows.scan.predicate import Predicate
 
 Record = dict[str, Any]
+T = TypeVar("T")
 BYTES = "bytes"
 """The kind of a column of sizes; all other kinds are ORC's."""
 
@@ -84,26 +86,34 @@ class ListChoice:
         mask = self.condition.mask(column).to_pylist()
         return [record for record, is_met in zip(records, mask, strict=True) if is_met]
 
-    def in_order(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records in the chosen order: by default the greatest numbers first, text ascending, nulls last."""
+    def in_order(self, items: Sequence[T], record_of: Callable[[T], Record] = lambda item: item) -> list[T]:  # type: ignore[assignment,return-value]
+        """Return the items in the chosen order: by default the greatest numbers first, text ascending, nulls last.
+
+        Args:
+            record_of: returns the record of an item; by default an item is a record.
+        """
         if self.key not in self.known:
-            return list(records)
-        present = [record for record in records if record[self.key] is not None]
+            return list(items)
+        present = [item for item in items if record_of(item)[self.key] is not None]
         is_number = self.known[self.key] != "string"
         descending = self.way == "desc" or (is_number and not self.way)
 
-        def value(record: Record) -> Any:
-            return record[self.key] if is_number else _text(record[self.key]) or ""
+        def value(item: T) -> Any:
+            value = record_of(item)[self.key]
+            return value if is_number else _text(value) or ""
 
         present.sort(key=value, reverse=descending)
-        return [*present, *(record for record in records if record[self.key] is None)]
+        return [*present, *(item for item in items if record_of(item)[self.key] is None)]
 
-    def table(self, records: Sequence[Record]) -> FittedTable:
-        """Return a table of the chosen columns in their order; none is dropped on a narrow screen."""
-        names = list(self.columns or ())
-        columns = tuple(ScreenColumn(name, self.known[name] not in ("string", "boolean")) for name in names)
-        rows = tuple(Row(tuple(self._shown(name, record[name]) for name in names), "") for record in records)
-        return FittedTable(columns, "", rows, self.has_headings)
+    def layout(self) -> Layout[Record]:
+        """Return the chosen columns in their order; none is dropped on a narrow screen."""
+        is_text = ("string", "boolean")
+        return Layout(
+            tuple(
+                column(name, text=partial(self._shown, name), right=self.known[name] not in is_text)
+                for name in self.columns or ()
+            )
+        )
 
     def _shown(self, name: str, value: Any) -> str:
         if value is None:
@@ -153,17 +163,13 @@ class View:
         return self.output == "table"
 
     def show(
-        self,
-        found: Sequence[dict[str, Any]],
-        columns: Mapping[str, str] | Sequence[str],
-        table: Callable[[Sequence[dict[str, Any]]], FittedTable],
-        nothing: str,
+        self, found: Sequence[Record], columns: Mapping[str, str] | Sequence[str], layout: Layout[Record], nothing: str
     ) -> int:
         """Print records, on a terminal in a pager if they are longer than the screen; return the exit status.
 
         Args:
             columns: the columns of CSV in order; with their kinds if the user may choose among them.
-            table: makes the table for people.
+            layout: of the table for people.
             nothing: the note for people if there are no records.
         """
         chosen = self.choice.checked(columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "string"))
@@ -177,8 +183,8 @@ class View:
                 for record in found[:limit]:
                     records.put(record)
             elif found:
-                make = table if chosen.columns is None else chosen.table
-                replace(make(found[:limit]), has_headings=chosen.has_headings).print(console())
+                layout = layout if chosen.columns is None else chosen.layout()
+                print_table(layout, found[:limit], has_headings=chosen.has_headings)
             else:
                 note(nothing)
             if limit and len(found) > limit:

@@ -14,6 +14,7 @@ from acidctl.cli.output.redact import hidden
 from acidctl.cli.output.streams import StreamProxy
 
 SCHEMA_VERSION = 1
+"""The version of all JSON forms: while it stays, keys are only ever added."""
 
 
 class JsonLog(StreamProxy):

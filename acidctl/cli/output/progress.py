@@ -53,7 +53,7 @@ class Bar:
     def text(self, columns: int) -> str:
         """Return the line for this width; empty in the first moment, in which most work is done."""
         seconds = time.monotonic() - self._begun
-        if seconds < _AFTER_SECONDS:
+        if seconds < _AFTER_SECONDS or not (self._total or self._done):
             return ""
         return bar_text(self._doing, self._done, self._total, seconds, columns, is_bytes=self._is_bytes)
 
@@ -159,3 +159,13 @@ def progress(doing: str, total: int | None = None, *, is_bytes: bool = False) ->
     finally:
         records.end()
         thread.join()
+
+
+@contextmanager
+def listings() -> Iterator[None]:
+    """Show on a terminal, within the block, how many entries were listed so far, unless another bar is shown."""
+    from acidctl.location.walk import listening  # noqa: PLC0415 - what else shows progress lists nothing
+
+    bar = Bar("entries listed", None)
+    with listening(lambda _, entries: bar.advance(entries)), LAST_LINE.showing(bar.text):
+        yield

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from acidctl.base.printable import printable
 from acidctl.cli.output.redact import hidden_in
-from acidctl.cli.report.overview_lines import blocked_lines, moment_text, name_of, trouble_lines, where_text
+from acidctl.cli.report.overview_lines import VERDICTS, blocked_lines, moment_text, name_of, trouble_lines, where_text
 from acidctl.wording import duration, human_bytes, human_count
 
 GENERATOR = "acidctl report"
@@ -33,10 +33,6 @@ USES = {
 }  # fmt: skip
 """Uses of bytes and their meanings, in the order of every table and bar."""
 
-_VERDICTS = {
-    "fine": "Fine: nothing to do", "due": "Due: maintenance is due, no problems",
-    "trouble": "Trouble: something needs attention",
-}  # fmt: skip
 _SOURCES = {
     "metastore": "the metastore", "write-ids": "the given lists of write ids",
     "assumption": "an assumption about their age", "everything": "none: everything on disk counts as committed",
@@ -166,7 +162,7 @@ def _shared(report: Record) -> dict[str, Any]:
         "generator": GENERATOR,
         "where": where_text(report),
         "headline": f"{tables}, {places}, {human_bytes(report['bytes'])}, at {moment_text(report['at'])}",
-        "verdict": _VERDICTS[report["verdict"]],
+        "verdict": VERDICTS[report["verdict"]].capitalize(),
         "trouble": list(trouble_lines(report)),
         "blocked": list(blocked_lines(report)),
         "sources": [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from acidctl.cli.output.console import console, put_text
-from acidctl.cli.output.screen import Row, ScreenColumn, fitted
+from acidctl.cli.output.console import put_text
+from acidctl.cli.output.screen import Column, Layout, number, print_table
 from acidctl.wording import human_bytes, human_count
 
 HANDFUL = 5
@@ -78,26 +78,19 @@ def put_folded(what: str, totals: Totals) -> None:
     *_, key = total
     tables.sort(key=lambda table: -table.amounts[key])
     shown, rest = tables[:MOST_TABLES], tables[MOST_TABLES:]
-    partitions = (
-        ScreenColumn("partitions", True, 1, is_clear=False),
-        lambda table: f"{table.locations:,}" if table.locations > 1 else "",
+
+    def amount(name: str) -> Column[TableTotal]:
+        text: Callable[[int], str] = human_bytes if name in _SIZES else number
+        return Column("size" if name == "bytes" else name, lambda table: text(table.amounts[name]), right=True)
+
+    counted = Column[TableTotal](
+        "partitions",
+        lambda table: number(table.locations) if table.locations > 1 else "",
+        right=True,
+        worth=1,
+        optional=True,
     )
-    fitted(
-        [
-            (ScreenColumn("table"), lambda table: table.name),
-            *([partitions] * any(table.locations > 1 for table in shown)),
-            *(
-                (
-                    ScreenColumn("size" if name == "bytes" else name, True, is_clear=False),
-                    lambda table, name=name: (human_bytes if name in _SIZES else "{:,}".format)(table.amounts[name]),
-                )
-                for name in total
-            ),
-        ],
-        "",
-        shown,
-        lambda _, cells: Row(cells, ""),
-    ).print(console())
+    print_table(Layout((Column("table", lambda table: table.name), counted, *map(amount, total))), shown)
     if rest:
         put_text(f"and {_places(rest)} more{_amounts(_sum(rest))}: -v shows all")
 

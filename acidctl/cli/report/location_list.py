@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acidctl.acid.state import State
-from acidctl.cli.output.console import console, put_text
+from acidctl.cli.output.console import put_text
 from acidctl.cli.output.list_choice import BYTES, ListChoice, Record
-from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.screen import STATE_STYLES, Column, Layout, column, number, on_screen, print_table
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, folder_of_table
 from acidctl.overview.location_status import OK, UNSAFE, Figures, LocationStatus
@@ -126,14 +126,13 @@ class LocationList:
     def _print(self) -> None:
         if not self._lines:
             return
-        by_record = {id(line.record): line for line in self._lines}
-        records = self._choice.in_order([line.record for line in self._lines])
-        lines, self._lines = [by_record[id(record)] for record in records], []
-        table = (
-            _table(lines, self._choice.has_headings) if self._choice.columns is None else self._choice.table(records)
-        )
-        table.print(console())
-        self._choice = replace(self._choice, has_headings=False)
+        choice, lines = self._choice, self._choice.in_order(self._lines, lambda line: line.record)
+        self._lines = []
+        if choice.columns is None:
+            print_table(_LOCATIONS, lines, has_headings=choice.has_headings)
+        else:
+            print_table(choice.layout(), [line.record for line in lines], has_headings=choice.has_headings)
+        self._choice = replace(choice, has_headings=False)
 
 
 def due_text(figures: Figures) -> str:
@@ -147,77 +146,36 @@ def due_text(figures: Figures) -> str:
     return text + more if figures.helped else text
 
 
-def _table(lines: Sequence[_Line], has_headings: bool) -> FittedTable:
-    def cell(name: str) -> Callable[[_Line], str]:
-        return lambda line: "" if line.record[name] is None else f"{line.record[name]:,}"
-
-    def row(line: _Line, cells: tuple[str, ...]) -> Row:
-        verdict = line.record["verdict"]
-        return Row(cells, line.record["why"], styles=((1, VERDICT_STYLES.get(verdict, "yellow")),))
-
-    is_folded = any(line.figures.locations > 1 for line in lines)
-    partitions = (
-        ScreenColumn("partitions", True, 5, is_clear=False),
-        lambda line: f"{line.figures.locations:,}" if line.figures.locations > 1 else "",
-    )
-    return fitted(
-        [
-            (ScreenColumn("location"), lambda line: line.shown),
-            (ScreenColumn("verdict"), lambda line: line.record["verdict"]),
-            *([partitions] * is_folded),
-            (ScreenColumn("base", worth=0, is_clear=False), lambda line: line.record["base"] or ""),
-            (ScreenColumn("deltas", True, is_clear=False), cell("deltas")),
-            (ScreenColumn("current", True, 1, beside=True, is_clear=False), cell("current")),
-            (ScreenColumn("obsolete", True, 4, is_clear=False), cell("obsolete")),
-            (ScreenColumn("aborted", True, 2, is_clear=False), cell("aborted")),
-            (ScreenColumn("size", True, 3), lambda line: human_bytes(line.figures.bytes)),
-            *(
-                [(ScreenColumn("free (UTC)", worth=6), lambda line: line.figures.free.cell)]
-                * any(line.figures.free.cell for line in lines)
-            ),
-        ],
-        "why",
-        lines,
-        row,
-        has_headings=has_headings,
-    )
+def _number(name: str, **more: Any) -> Column[_Line]:
+    return Column(name, lambda line: number(line.record[name]), right=True, **more)
 
 
-def entries_table(entries: Sequence[Record], *, is_sorted: bool, rows: bool, has_headings: bool) -> FittedTable:
-    """Return the table of a location's entries; of many, those of one state and reason share a row.
-
-    Args:
-        is_sorted: the user chose an order, so that none share a row.
-        rows: whether rows were counted, and have a column.
-    """
-    if len(entries) > _MOST_ENTRIES and not (VERBOSITY.is_verbose or is_sorted):
-        return _folded_entries(entries, rows=rows)
-
-    def row(entry: Record, cells: tuple[str, ...]) -> Row:
-        is_plain = entry["reasonCode"] in PLAIN_CODES
-        return Row(cells, entry["reason"], is_plain, ((5, STATE_STYLES[entry["state"]]),))
-
-    def cell(name: str) -> Callable[[Record], str]:
-        return lambda entry: "" if entry[name] is None else str(entry[name])
-
-    return fitted(
-        [
-            (ScreenColumn("name"), cell("name")),
-            (ScreenColumn("kind", worth=5), cell("kind")),
-            (ScreenColumn("write ids", True, 6, is_clear=False), _write_ids),
-            (ScreenColumn("stmt", True, 2, beside=True, is_clear=False), cell("statementId")),
-            (ScreenColumn("vis txn", True, 1, beside=True, is_clear=False), cell("visibilityTxnId")),
-            (ScreenColumn("state"), cell("state")),
-            (ScreenColumn("files", True, 3, beside=True, is_clear=False), cell("files")),
-            (ScreenColumn("size", True, 8), lambda entry: human_bytes(entry["bytes"])),
-            *([(ScreenColumn("rows", True, 7, is_clear=False), cell("rows"))] * rows),
-            (ScreenColumn("modified (UTC)", worth=4), lambda entry: on_screen(entry["modified"])),
-        ],
-        "reason",
-        entries,
-        row,
-        has_headings=has_headings,
-    )
+_LOCATIONS = Layout[_Line](
+    (
+        Column("location", lambda line: line.shown),
+        Column(
+            "verdict",
+            lambda line: line.record["verdict"],
+            style=lambda line: VERDICT_STYLES.get(line.record["verdict"], "yellow"),
+        ),
+        Column(
+            "partitions",
+            lambda line: number(line.figures.locations) if line.figures.locations > 1 else "",
+            right=True,
+            worth=5,
+            optional=True,
+        ),
+        Column("base", lambda line: line.record["base"] or "", worth=0),
+        _number("deltas"),
+        _number("current", worth=1, beside=True),
+        _number("obsolete", worth=4),
+        _number("aborted", worth=2),
+        Column("size", lambda line: human_bytes(line.figures.bytes), right=True, worth=3),
+        Column("free (UTC)", lambda line: line.figures.free.cell, worth=6, optional=True),
+    ),
+    "why",
+    lambda line: line.record["why"],
+)
 
 
 def _write_ids(entry: Record) -> str:
@@ -225,31 +183,65 @@ def _write_ids(entry: Record) -> str:
     return "" if low is None else str(high) if low == high else f"{low} to {high}"
 
 
-def _folded_entries(entries: Sequence[Record], *, rows: bool) -> FittedTable:
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+_ENTRIES = Layout[Record](
+    (
+        column("name"),
+        column("kind", worth=5),
+        Column("write ids", _write_ids, right=True, worth=6),
+        column("stmt", "statementId", _text, right=True, worth=2, beside=True),
+        column("vis txn", "visibilityTxnId", _text, right=True, worth=1, beside=True),
+        column("state", style=lambda entry: STATE_STYLES[entry["state"]]),
+        column("files", text=_text, right=True, worth=3, beside=True),
+        column("size", "bytes", human_bytes, right=True, worth=8),
+        column("rows", text=_text, right=True, worth=7, optional=True),
+        column("modified (UTC)", "modified", on_screen, worth=4),
+    ),
+    "reason",
+    lambda entry: entry["reason"],
+    lambda entry: entry["reasonCode"] in PLAIN_CODES,
+)
+
+
+def _total(name: str) -> Callable[[list[Record]], str]:
+    def total(group: list[Record]) -> str:
+        counts = [entry[name] for entry in group if entry[name] is not None]
+        return number(sum(counts)) if counts else ""
+
+    return total
+
+
+_GROUPS = Layout[list[Record]](
+    (
+        Column("names", lambda group: names_in_short(entry["name"] for entry in group)),
+        Column("entries", lambda group: number(len(group)), right=True),
+        Column("state", lambda group: group[0]["state"], style=lambda group: STATE_STYLES[group[0]["state"]]),
+        Column("files", _total("files"), right=True, worth=2),
+        Column("size", lambda group: human_bytes(sum(entry["bytes"] for entry in group)), right=True, worth=3),
+        Column("rows", _total("rows"), right=True, worth=1, optional=True),
+    ),
+    "reason",
+    lambda group: group[0]["reason"],
+    lambda group: group[0]["reasonCode"] in PLAIN_CODES,
+)
+
+
+def print_entries(entries: Sequence[Record], *, is_sorted: bool, has_headings: bool) -> None:
+    """Print the entries of a location; of many, those of one state and reason share a row.
+
+    Args:
+        is_sorted: the user chose an order, so that none share a row.
+    """
+    if len(entries) <= _MOST_ENTRIES or VERBOSITY.is_verbose or is_sorted:
+        print_table(_ENTRIES, entries, has_headings=has_headings)
+        return
     groups: dict[tuple[str, str], list[Record]] = {}
     for entry in entries:
         groups.setdefault((entry["state"], entry["reason"]), []).append(entry)
-
-    def row(group: list[Record], cells: tuple[str, ...]) -> Row:
-        is_plain = group[0]["reasonCode"] in PLAIN_CODES
-        return Row(cells, group[0]["reason"], is_plain, ((2, STATE_STYLES[group[0]["state"]]),))
-
-    def total(name: str) -> Callable[[list[Record]], Any]:
-        return lambda group: f"{sum(filter(None, (entry[name] for entry in group))):,}"
-
-    return fitted(
-        [
-            (ScreenColumn("names"), lambda group: names_in_short(entry["name"] for entry in group)),
-            (ScreenColumn("entries", True), lambda group: f"{len(group):,}"),
-            (ScreenColumn("state"), lambda group: group[0]["state"]),
-            (ScreenColumn("files", True, 2, is_clear=False), total("files")),
-            (ScreenColumn("size", True, 3), lambda group: human_bytes(sum(entry["bytes"] for entry in group))),
-            *([(ScreenColumn("rows", True, 1, is_clear=False), total("rows"))] * rows),
-        ],
-        "reason",
-        groups.values(),
-        row,
-    )
+    print_table(_GROUPS, groups.values())
 
 
 def states_text(figures: Figures) -> str:

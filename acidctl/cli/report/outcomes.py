@@ -47,6 +47,9 @@ class RunReporter(Events):
     def note(self, text: str) -> None:
         note(text)
 
+    def warn(self, text: str) -> None:
+        warn(text)
+
     @contextmanager
     def progress(
         self,

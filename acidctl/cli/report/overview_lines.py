@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.output.screen import on_screen
-from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.warehouse_status import NAMED, Condition
 from acidctl.verbs.reading.inspect import Overview
+from acidctl.verbs.selection import Selection
 from acidctl.wording import age_text, human_bytes, human_count
 
 Record = Mapping[str, Any]
 
 
-def everything(resolver: SnapshotResolver) -> tuple[str, ...]:
-    """Return the name of all tables of the metastore, for a command line without locations.
+def everything(selection: Selection) -> Selection:
+    """Return the selection, or all tables of the metastore for a command line without locations.
 
     Raises:
         UsageProblem: no metastore is configured.
     """
-    if resolver.warehouse is None:
+    if selection.places:
+        return selection
+    if selection.resolver.warehouse is None:
         raise UsageProblem(
-            "nothing says where to look",
-            "the line names no location, and no metastore is configured whose tables could be listed",
+            "no location is named",
+            "no metastore is configured whose tables could be listed",
             "give a table, a database or a warehouse; or give --metastore",
         )
-    return ("hive:*.*",)
+    return replace(selection, places=("hive:*.*",))
 
 
 def overview_record(seen: Overview, hive_line: Callable[..., str]) -> dict[str, Any]:
@@ -81,7 +84,7 @@ def _queue_record(seen: Overview, hive_line: Callable[..., str]) -> dict[str, An
 
 # --- for people -----------------------------------------------------------------------------------------------------
 
-_VERDICTS = {
+VERDICTS = {
     Condition.FINE: "fine: nothing to do",
     Condition.DUE: "due: maintenance is due, and there are no problems",
     Condition.TROUBLE: "trouble: something needs attention",
@@ -100,7 +103,7 @@ def status_values(record: Record, older_than: float, next_lines: Mapping[str, st
         "r": record,
         "next": next_lines,
         "where": where_text(record),
-        "verdict": _VERDICTS[record["verdict"]],
+        "verdict": VERDICTS[record["verdict"]],
         "kinds": ", ".join(f"{due[kind.value]:,} {kind.value}" for kind in CompactionKind if due[kind.value]),
         "kept": [part for part in kept if not (record["blocked"] and part["code"] == Code.READER_HOLDS)],
         "blocked": list(blocked_lines(record)),
@@ -129,7 +132,7 @@ def where_text(record: Record) -> str:
 def trouble_lines(record: Record) -> Iterator[str]:
     """Yield a line for each problem, and a last line with the number of those left out."""
     if record.get("failed"):
-        yield f"{human_count(record['failed'], 'location')} could not be looked at: see acidctl status"
+        yield f"{human_count(record['failed'], 'location')} could not be read: see acidctl status"
     unfinished = record["unfinished"]
     for location in unfinished["first"]:
         yield f"{name_of(location)}: {location['staging']} is half published: acidctl compact finishes it"

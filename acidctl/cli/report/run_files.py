@@ -148,9 +148,7 @@ def refuse_replacing(path: Path, kind: str) -> None:
     with mapped("read", str(path)), path.open("rb") as file:
         head = file.read(_HEAD)
     if head.strip() and not _is_ours(head, kind):
-        raise RefusedError(
-            f"will not replace {path}", f"it holds something else than acidctl's {kind}", "give another name"
-        )
+        raise RefusedError(f"will not replace {path}", f"its content is not acidctl's {kind}", "give another name")
 
 
 def refuse_in_table(path: Path, what: str) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import click
@@ -13,9 +14,9 @@ import click
 from acidctl.base.errors import AcidctlError, DeadlineError, ExitStatus, RefusedError
 from acidctl.base.printable import printable
 from acidctl.cleaning.freeable import Freeable, freeable_together
-from acidctl.cli.output.console import Records, can_ask, console, end_question, note, put_text, say, warn
+from acidctl.cli.output.console import Records, can_ask, end_question, note, put_text, say, warn
 from acidctl.cli.output.progress import progress
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
+from acidctl.cli.output.screen import Column, Layout, print_table
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Totals, folder_of_table, put_folded, put_idle
 from acidctl.cli.report.outcomes import RunReporter, show_failure
@@ -288,12 +289,6 @@ class Screen(RunReporter):
         self.run.saw(snapshot)
         self.remember(map(text_of, snapshot.state.notes))
 
-    def note(self, text: str) -> None:
-        note(text)
-
-    def warn(self, text: str) -> None:
-        warn(text)
-
 
 def _show(outcome: Outcome) -> None:
     """Print the line of an outcome, and the table below it."""
@@ -301,8 +296,9 @@ def _show(outcome: Outcome) -> None:
         put_text(line)
     if details := outcome.details(every=VERBOSITY.is_verbose):
         *names, remark = details.columns
-        columns = tuple(ScreenColumn(name, right=name in ("size", "entries")) for name in names)
-        FittedTable(columns, remark, tuple(Row(row[:-1], row[-1]) for row in details.rows)).print(console())
+        numbers = ("size", "entries")
+        columns = tuple(Column(name, itemgetter(i), right=name in numbers) for i, name in enumerate(names))
+        print_table(Layout(columns, remark, itemgetter(-1)), details.rows)
         if details.is_folded:
             note("-v names every entry")
 

@@ -37,7 +37,7 @@ def what_to_do(blocker: Blocker, known: KnownTxns, switches: Switches, hive_line
         died = f"its client has died: {hive_line('housekeep')} ends it"
         return died if is_dead else "end the program that holds this lock"
     if blocker.txn.type == "REPL_CREATED":
-        return "it is of a replication, which ends it: look whether that goes on"
+        return "a replication opened it and will end it: check that the replication runs"
     if is_dead:
         ends = f"{hive_line('housekeep')}, or {hive_line('abort', 'txn', str(blocker.txn.id))}, ends it"
         return f"no sign of life for {age_text(silent)}: {ends}"
@@ -55,7 +55,7 @@ def why_stuck(stuck: Stuck, switches: Switches) -> str:
         no_worker = f"it waits{since}, and no worker has taken anything since"
     return {
         Cause.WORKER_LOST: f"its worker {entry.worker or 'is lost'}: transaction {entry.txn} of it has ended, and it "
-        f"is still called working{since}",
+        f"is still marked as working{since}",
         Cause.TIMED_OUT: f"it is worked on{since}, longer than the {timeout} that a worker has",
         Cause.NO_JOB: f"it is worked on{since}, and no job of it is known",
         Cause.NO_WORKER: no_worker,
@@ -89,7 +89,7 @@ def what_frees(stuck: Stuck, switches: Switches, hive_line: HiveLine) -> str:
         takes_out = hive_line("abort", "compaction", str(entry.id))
         new_worker += f", or {hive_line('worker')}, which does the same; {takes_out} takes it out"
     else:
-        new_worker += "; acidctl compact works without"
+        new_worker += "; acidctl compact needs none"
     cleaner = hive_line("cleaner")
     new_cleaner = f"the server that answered runs no cleaner: start one (compactor.cleaner.on), or {cleaner}"
     kind = entry.kind if entry.kind in ("major", "minor", "rebalance") else "major"
@@ -103,7 +103,7 @@ def what_frees(stuck: Stuck, switches: Switches, hive_line: HiveLine) -> str:
         f"{age_text(switches.pool_timeout)}",
         Cause.TXN_ABORTED: f"{cleaner} asks for the compaction again; a cleaner of Hive's with HIVE-29572 "
         "marks it as failed",
-        Cause.BLOCKED: f"{hive_line('txns', '--blocking')} says whose it is and what ends it",
+        Cause.BLOCKED: f"{hive_line('txns', '--blocking')} shows whose it is and what ends it",
         Cause.NOT_CLEANED: "see the log of the server that cleans" if switches.cleaner else new_cleaner,
         Cause.GIVEN_UP: f"mend the reason, then {hive_line('request', f'--{kind}', f'hive:{entry.name}')}: one "
         "that succeeds lets the initiator go on",

@@ -18,16 +18,14 @@ if TYPE_CHECKING:
 _MEANING = {
     "live": "readers see it",
     "deleted": "a delete or an update removed it",
-    "invisible": "this snapshot does not see the write ids of it",
-    "gone": "what readers use does not hold it any more",
+    "invisible": "this snapshot does not include its write ids",
+    "gone": "the files that readers use no longer hold it",
 }
 
 
 @verb_command(
     "blame",
     BlameOptions,
-    "acidctl blame orders 1:536870912:2",
-    """acidctl blame orders '{"writeid":1,"bucketid":536870912,"rowid":2}'""",
     place=shared.one_place("LOCATION"),
     forms=("text", "json"),
     source=shared.snapshot_of("read_lock"),
@@ -81,7 +79,7 @@ def _print(row: Blame) -> None:
     if row.inserts and row.inserts[0].is_rewritten:
         lines.append(f"inserted by write id {row.inserts[0].write_id}, whose own directory is gone")
     elif not row.inserts:
-        lines.append("its insert is in no directory that is there")
+        lines.append("no directory that is left has its insert")
     for event in row.inserts:
         verb = "rewritten into" if event.is_rewritten else f"inserted by write id {event.write_id}:"
         lines.append(f"{verb} {event.file} ({event.state.value})")

@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 @verb_command(
     "cat",
     CatOptions,
-    "acidctl cat orders --limit 10",
-    "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
-    "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
-    "acidctl cat orders --at 11 --count",
-    "acidctl cat orders --checksum > before.json",
-    "acidctl cat --snapshot 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
     place=shared.one_place("LOCATION|TABLE"),
     forms=EXPORT_FORMS,
     source=shared.snapshot_of("read_lock"),
@@ -62,7 +56,7 @@ def command(
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
-    from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows  # noqa: PLC0415 - --help does without
+    from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows
 
     options = call.options
     if count and (out is not None or options.columns is not None or options.row_id):
@@ -88,7 +82,7 @@ def command(
                 bar.advance(part)
         put_line(str(rows if limit is None else min(rows, limit)), is_answer=True)
     elif checksum:
-        from acidctl.compaction.proof.values import row_digest  # noqa: PLC0415 - only for --checksum
+        from acidctl.compaction.proof.values import row_digest
 
         digest = row_digest(scan)
         record = {"rows": digest.rows, "values": digest.values, "rowIds": digest.row_ids, "columns": digest.columns}

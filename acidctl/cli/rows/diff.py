@@ -16,9 +16,6 @@ from acidctl.wording import text_of
 @verb_command(
     "diff",
     DiffOptions,
-    "acidctl diff orders --from 11 --to 12",
-    "acidctl diff orders --from 11 --key id --columns id,status",
-    "acidctl diff orders --from 11 --to 12 --count",
     place=shared.one_place("LOCATION|TABLE"),
     forms=ROW_FORMS,
     source=shared.snapshot_of("read_lock"),
@@ -35,7 +32,7 @@ def command(call: Call[DiffOptions], *, count: bool, out: str | None) -> None:
     An UPDATE takes away the old row and adds the new one. With --key the two are one line (~) with `old` and `new`, and
     all changed rows are held in memory. Status 10 once a compaction destroyed one of the snapshots.
     """
-    from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows  # noqa: PLC0415 - --help does without
+    from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows
 
     options = call.options
     if count and (options.key is not None or out is not None or options.columns is not None or options.row_id):

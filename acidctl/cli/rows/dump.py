@@ -17,9 +17,6 @@ from acidctl.verbs.reading.dump import DumpOptions, dump
 @verb_command(
     "dump",
     DumpOptions,
-    "acidctl dump delta_0000001_0000001_0000/bucket_00000",
-    "acidctl dump --decode --where 'operation = 2 AND originalTransaction >= 10' orders",
-    "acidctl dump --columns rowId,row.id -o csv base_0000003",
     place=click.argument("locations", nargs=-1, required=True, metavar="FILE|DIR...", type=FILE),
     forms=shared.ROW_FORMS,
     source=None,
@@ -31,8 +28,8 @@ def command(call: Call[DumpOptions], *, limit: int | None) -> int:
     The lines are those of `hive --orcfiledump -d`. Files without synthetic columns (originals, LOAD DATA) get those
     that readers would give them. What a reader would see is printed by `acidctl cat`.
     """
-    from acidctl.cli.rows.rows_out import begin_document, write_rows  # noqa: PLC0415 - --help does without
-    from acidctl.rows.read.selection import limited  # noqa: PLC0415 - --help does without
+    from acidctl.cli.rows.rows_out import begin_document, write_rows
+    from acidctl.rows.read.selection import limited
 
     begin_document(call.output)
     events = RunReporter()

@@ -18,27 +18,24 @@ from acidctl.wording import human_count
 @verb_command(
     "erasure",
     ErasureOptions,
-    "acidctl erasure --where 'customer_id = 4711' /warehouse/sales.db/orders",
-    "acidctl erasure --where \"email = 'ann@example.org'\" 'hive:sales.*'",
-    "acidctl erasure --prove -o json --where 'customer_id = 4711' hive:sales.orders > proof.json && echo gone",
     place=shared.places_argument("locations", "WHERE..."),
     forms=("table", "json"),
     source=shared.snapshot_of("exclude", "read_lock"),
     pages=False,
 )
 def command(call: Call[ErasureOptions]) -> int:
-    """Say which files of a table physically hold rows that meet a condition, what makes them go, and when.
+    """Find the files of a table that physically hold rows that meet a condition, what removes them, and when.
 
-    All files count, of whatever state: current, obsolete, aborted, of open transactions, in acidctl's trash, in
-    backups of repairs, in staging, in partitions that nobody knows, and in the trashes of HDFS; and all events: rows
-    that are read, older versions of them, and deleted ones. WHERE is a location, a table, a database, or a name of a
+    All files count, in any state: current, obsolete, aborted, of open transactions, in acidctl's trash, in backups of
+    repairs, in staging, in partitions that the metastore does not know, and in the trashes of HDFS; and all events:
+    rows that are read, their older versions, and deleted rows. WHERE is a location, a table, a database, or a name of a
     metastore. Nothing is changed.
 
-    The exit status is 0 only where every file could be looked at and none holds such a row: it is 14 where some do,
-    and 15 where none was found but something could not be read, or lacks a column. `-o json` is a proof to keep, with
+    The exit status is 0 only if every file could be read and none holds such a row. It is 14 if some do, and 15 if none
+    was found but something could not be read, or lacks a column. `-o json` is a proof to keep, with
     size, time and, with --prove, checksum of each file.
     """
-    from acidctl.cli.rows.erasure_report import document, put_document  # noqa: PLC0415 - --help does without
+    from acidctl.cli.rows.erasure_report import document, put_document
 
     events, began, tables = RunReporter(), time.time(), []
     with progress("searching tables") as bar:

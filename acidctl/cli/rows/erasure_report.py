@@ -150,7 +150,10 @@ def put_document(proof: dict[str, Any], *, is_verbose: bool) -> None:
         note(f"not entered: {_some(proof['notEntered'])}")
     looked = f"{human_count(proof['filesRead'], 'file')}, {human_bytes(proof['bytes'])}"
     stripes = human_count(proof["stripes"], "stripe")
-    looked += f"; {proof['stripesRead']} of {stripes} read, of the others statistics tell"
+    others = proof["stripes"] - proof["stripesRead"]
+    looked += f"; {proof['stripesRead']} of {stripes} read" + (
+        f", {others:,} ruled out by statistics" if others else ""
+    )
     holding = sum(bool(file["events"]) for location in proof["locations"] for file in location["files"])
     lines = {
         "held": f"HELD: {human_count(proof['events'], 'event')} in {human_count(holding, 'file')}",
@@ -158,7 +161,7 @@ def put_document(proof: dict[str, Any], *, is_verbose: bool) -> None:
         "not-known": "NOT KNOWN: no such row was found, but not everything could be looked at",
     }
     put_text(f"{lines[proof['result']]} ({looked})", is_answer=True)
-    note(f"not seen: {'; '.join(NOT_SEEN)}")
+    note(f"not checked: {'; '.join(NOT_SEEN)}")
 
 
 def _put_location(location: dict[str, Any], *, is_verbose: bool) -> None:

@@ -8,7 +8,7 @@ from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import Records, console
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
+from acidctl.cli.output.screen import Column, Layout, on_screen, print_table
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.verbs.reading.history import LocationHistory, history
@@ -26,9 +26,6 @@ _COLUMNS = (
 @verb_command(
     "history",
     None,
-    "acidctl history orders",
-    "acidctl history --snapshot 'sales.orders:12:9:9:7' orders",
-    "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
     place=shared.one_place("LOCATION|TABLE"),
     source=shared.snapshot_of("read_lock"),
 )
@@ -80,25 +77,29 @@ def _record(past: LocationHistory, *, is_known: bool) -> dict[str, Any]:
 
 
 def _print(past: LocationHistory, *, is_known: bool) -> None:
+    def where(line: WriteIdHistory) -> str:
+        if line.held_in:
+            return f"in {' '.join(line.held_in)}, which was compacted or streamed"
+        return " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
+
+    def count(value: int | None) -> str:
+        return "?" if value is None else f"{value:,}"
+
+    layout: Layout[WriteIdHistory] = Layout(
+        (
+            Column("write id", lambda line: str(line.write_id), right=True),
+            Column("state", lambda line: line.state or "" if is_known else "", optional=True),
+            Column("inserted", lambda line: f"{line.inserted:,}{'' if line.is_complete else ' left'}", right=True),
+            Column("updated", lambda line: count(line.updated), right=True),
+            Column("deleted", lambda line: count(line.deleted), right=True),
+            Column("written (UTC)", lambda line: on_screen(iso_time(line.modified))),
+        ),
+        "directories",
+        where,
+    )
     screen = console()
     screen.print(printable(past.location), style="bold", soft_wrap=True)
-    columns = (
-        ScreenColumn("write id", right=True),
-        *([ScreenColumn("state")] if is_known else []),
-        *(ScreenColumn(name, right=True) for name in ("inserted", "updated", "deleted")),
-        ScreenColumn("written (UTC)"),
-    )
-
-    def row(line: WriteIdHistory) -> Row:
-        inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
-        written = on_screen(iso_time(line.modified))
-        where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
-        if line.held_in:
-            where = f"in {' '.join(line.held_in)}, which was compacted or streamed"
-        changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
-        return Row((str(line.write_id), *([line.state or ""] if is_known else []), inserted, *changed, written), where)
-
-    FittedTable(columns, "directories", tuple(map(row, past.history.write_ids))).print(screen)
+    print_table(layout, past.history.write_ids)
     if past.history.unknown_below is not None:
         below = past.history.unknown_below
         screen.print(f"rows: unknown below {below}, where a compaction merged what was deleted")

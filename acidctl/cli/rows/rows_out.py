@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -14,8 +15,9 @@ from click.core import ParameterSource
 
 from acidctl.base.errors import UsageProblem
 from acidctl.base.printable import printable
-from acidctl.cli.output.console import columns_told, console, note, out_stream, table_of
+from acidctl.cli.output.console import UNBOUNDED, columns_told, console, note, out_stream
 from acidctl.cli.output.progress import Bar, progress
+from acidctl.cli.output.screen import Column, Layout, table_lines
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
@@ -85,7 +87,7 @@ def write_rows(batches: Iterable[pa.RecordBatch], form: str, types: OrcType, to:
     with progress("reading rows") as bar:
         batches = _counted(batches, bar)
         if to is not None:
-            from acidctl.cli.rows.out_file import new_file  # noqa: PLC0415 - with hashes: only for --out
+            from acidctl.cli.rows.out_file import new_file
 
             with new_file(os.fspath(to)) as file:
                 _write(batches, form, types, file)
@@ -124,7 +126,7 @@ def begin_document(form: str, to: str | None = None) -> None:
 def _write(batches: Iterable[pa.RecordBatch], form: str, types: OrcType, out: BinaryIO) -> None:
     sink: Sink
     if form == "orc":
-        from acidctl.rows.export.orc_sink import OrcSink  # noqa: PLC0415 - with the writer of ORC, seldom asked for
+        from acidctl.rows.export.orc_sink import OrcSink
 
         sink = OrcSink(out, types)
     else:
@@ -138,12 +140,14 @@ def _table(batches: Iterable[pa.RecordBatch], types: OrcType) -> None:
     """Print the rows in columns; with a line for every value if they are wider than the terminal."""
     names = types.names
     rows = [cells for batch in limited(batches, TABLE_ROWS + 1) for cells in cell_rows(batch, TABLE_ROWS, types)]
-    screen, table = console(), table_of(names, rows[:TABLE_ROWS], style="bold")
-    widest = table.__rich_measure__(screen, screen.options.update(width=1 << 20)).maximum
+    screen, layout = console(), Layout(tuple(Column(printable(name), itemgetter(i)) for i, name in enumerate(names)))
+    lines = list(table_lines(layout, rows[:TABLE_ROWS], UNBOUNDED, hides=False))
+    widest = max(line.cell_len for line in lines)
     if (screen.is_terminal or columns_told() is not None) and widest > screen.width:  # cells would be broken
         _print_records(names, rows[:TABLE_ROWS], screen)
     else:
-        screen.print(table)
+        for line in lines:
+            screen.print(line, soft_wrap=True)
     if len(rows) >= TABLE_ROWS:
         note(f"only the first {TABLE_ROWS} rows are shown; -o jsonl writes all of them")
 
@@ -154,8 +158,8 @@ _RULE = 40
 
 def _print_records(names: Sequence[str], rows: Sequence[Sequence[str]], screen: Console) -> None:
     """Print ``-[ RECORD 1 ]---``, and below it ``name | value``, as psql does."""
-    from rich.cells import cell_len  # noqa: PLC0415 - only for people
-    from rich.text import Text  # noqa: PLC0415 - only for people
+    from rich.cells import cell_len
+    from rich.text import Text
 
     shown = [printable(name) for name in names]
     widest = max(map(cell_len, shown), default=0)

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 @statement_command(
     "delete",
     DeleteOptions,
-    "acidctl delete hive:sales.orders --where 'id = 3'",
-    "acidctl delete hive:sales.orders --keys gone.csv --key customer_id",
-    "acidctl delete --yes hive:sales.orders --where \"day < '2020-01-01' AND state = 'void'\"",
 )
 def command(call: Call[DeleteOptions]) -> int:
     """Delete the rows of TABLE that meet a condition, or whose key is in a file, in one Hive transaction.

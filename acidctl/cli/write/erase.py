@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 @statement_command(
     "erase",
     EraseOptions,
-    "acidctl erase --dry-run hive:sales.orders --where 'customer_id = 4711'",
-    "acidctl erase --yes hive:sales.orders --where \"email = 'ann@example.org'\"",
-    "acidctl erase --yes --engine local --older-than 0 --unsafe-retention hive:sales.orders --where 'id = 3'",
-    main="where dry_run yes older_than engine metastore output",
 )
 def command(call: Call[EraseOptions]) -> int:
     """Delete the rows of TABLE that meet a condition and all files that hold them, then search every file again.

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 @statement_command(
     "insert",
     InsertOptions,
-    "acidctl insert hive:sales.orders new.parquet",
-    "acidctl insert --overwrite hive:sales.orders all.parquet",
-    "acidctl insert --partition day=2026-11-20 hive:sales.orders day.csv",
-    "acidctl insert --yes --format jsonl hive:sales.orders - < orders.jsonl",
     extras=file_options,
 )
 def command(call: Call[InsertOptions], files: tuple[str, ...], form: str | None) -> int:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 @statement_command(
     "merge",
     MergeOptions,
-    "acidctl merge hive:sales.orders changed.parquet --key id",
-    "acidctl merge hive:sales.orders log.jsonl --key id --operation-column op --order-by lsn",
     extras=file_options,
 )
 def command(call: Call[MergeOptions], files: tuple[str, ...], form: str | None) -> int:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 @statement_command(
     "truncate",
     TruncateOptions,
-    "acidctl truncate hive:sales.staging",
-    "acidctl truncate --yes --partition day=2026-11-20 hive:sales.orders",
 )
 def command(call: Call[TruncateOptions]) -> int:
     """Delete all rows of TABLE, or of the partitions that --partition names, in one Hive transaction.

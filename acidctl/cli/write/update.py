@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 @statement_command(
     "update",
     UpdateOptions,
-    "acidctl update hive:sales.orders --set \"value = 'CC'\" --where 'id = 3'",
-    "acidctl update --dry-run hive:sales.orders --set 'n = n + 1' --where \"day = '2026-11-20'\"",
 )
 def command(call: Call[UpdateOptions]) -> int:
     """Update the rows of TABLE that meet a condition, in one Hive transaction.

@@ -22,7 +22,6 @@ def columns_option() -> Any:
         "--columns",
         kind=Kind.NAMES,
         metavar="NAMES",
-        completes="columns",
         help="Only these columns, separated by commas, in this order.",
     )
 
@@ -41,7 +40,6 @@ class CatOptions(Options):
         "--partition",
         kind=Kind.COLUMNS,
         metavar="KEY=VALUE",
-        completes="partitions",
         help="Only partitions of this value. Repeatable.",
     )
     at: int | None = option(

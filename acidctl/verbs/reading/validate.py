@@ -66,11 +66,9 @@ class ValidateOptions(Options):
         help="Also show what this reader would refuse or misread; implies --footers. Repeatable.",
     )
     rules: tuple[str, ...] = option(
-        (), "--rule", kind=Kind.LIST, metavar="ID", completes="rules", help="Only this rule, e.g. V26. Repeatable."
+        (), "--rule", kind=Kind.LIST, metavar="ID", help="Only this rule, e.g. V26. Repeatable."
     )
-    ignored: tuple[str, ...] = option(
-        (), "--ignore", kind=Kind.LIST, metavar="ID", completes="rules", help="Not this rule. Repeatable."
-    )
+    ignored: tuple[str, ...] = option((), "--ignore", kind=Kind.LIST, metavar="ID", help="Not this rule. Repeatable.")
     schema: str | None = option(
         None,
         "--schema",

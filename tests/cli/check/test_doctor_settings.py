@@ -217,7 +217,7 @@ MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "checksum", "count", "decode", "deep", "deleted",
     "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "partitions",
     "prove", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
-    "standby", "stuck", "timeline", "wait", "waiting",
+    "standby", "stuck", "wait", "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 

@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable
 
 import pytest
-from click.shell_completion import ShellComplete
 from support.command_line import Result
 
 from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
+from acidctl.acid.state import State
 from acidctl.base.errors import ExitStatus
-from acidctl.cli.check.explain import known_words
-from acidctl.cli.main import cli
+from acidctl.cli.check.explain import known_words, texts
 from acidctl.validation.checks import RULES
 from acidctl.wording import example, text_of
 
@@ -28,6 +27,8 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
     errors = [one["word"] for one in acidctl("explain", "-o", "jsonl", "errors").lines()]
     assert len(errors) == len({*errors}) > 10
     assert all(one["what"] and one["todo"] and one["kind"] for one in meanings)
+    assert set(texts()["states"]) == set(State)
+    assert [*texts()["statuses"]] == [str(status.value) for status in ExitStatus]
     assert "exit_code" not in found.out, "as users type it"
     codes = [meaning["word"] for meaning in acidctl("explain", "-o", "jsonl", "errors").lines()]
     assert len(set(codes)) == len(codes)
@@ -99,12 +100,6 @@ def test_without_a_word_every_word_is_listed_once(acidctl: Acidctl) -> None:
     listed = [word for one in acidctl("explain", "-o", "json").json() for word in one["words"]]
     assert sorted(listed) == sorted(known_words())
     assert acidctl("explain").out.startswith("reasons: ")
-
-
-def test_a_shell_completes_them() -> None:
-    shell = ShellComplete(cli, {}, "acidctl", "_ACIDCTL_COMPLETE")
-    assert {"few-deltas"} <= {one.value for one in shell.get_completions(["explain"], "few")}
-    assert "V26" in {one.value for one in shell.get_completions(["explain"], "v2")}
 
 
 def test_examples_are_true_of_one_table() -> None:

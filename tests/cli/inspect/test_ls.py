@@ -1,4 +1,4 @@
-"""`ls`: the JSON contract, trees, states, sorting, the timeline."""
+"""`ls`: the JSON contract, trees, states, sorting."""
 
 from __future__ import annotations
 
@@ -91,28 +91,14 @@ def test_a_tree_gives_a_line_a_location(acidctl, tmp_path: Path) -> None:  # typ
     assert all(len(one["entries"]) == 2 for one in acidctl("ls", "-r", "-o", "json", tmp_path).json())
 
 
-def test_table_sort_rows_and_timeline(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    found = acidctl("ls", "--rows", "--sort", "maxWriteId:asc", "--timeline", crud)
-    assert "write ids" in found.out
-    assert "█" in found.out
+def test_table_sort_and_rows(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    found = acidctl("ls", "--rows", "--sort", "maxWriteId:asc", crud)
     rows = {line.split()[0]: line.split()[8] for line in found.out.splitlines() if "committed" in line}
     assert rows["delta_0000001_0000001_0000"] == "3"
     assert "4 current; ok" in found.out
     assert "counts as committed" in found.err
     report = acidctl("ls", "--rows", "-o", "json", crud).one()
     assert sum(entry["rows"] for entry in report["entries"]) == 6
-
-
-def test_a_picture_in_a_pipe_is_as_wide_as_a_usual_terminal(acidctl, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    table = make(tmp_path / "t", *(f"delta_{i}_{i}_0" for i in range(1, 300)))
-
-    def width() -> int:
-        lines = acidctl("ls", "--timeline", table).out.splitlines()
-        return next(len(line) for line in lines if line.startswith("write ids"))
-
-    assert 60 < width() <= 80
-    monkeypatch.setenv("COLUMNS", "120")
-    assert 100 < width() <= 120
 
 
 def test_due_compaction_is_told_with_its_trigger(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

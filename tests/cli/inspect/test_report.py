@@ -172,7 +172,7 @@ def test_a_location_that_cannot_be_read_is_said_and_the_rest_is_told(acidctl: Ac
     found = acidctl("report", "-o", "json", tree)
     assert found.status == 4
     assert (found.json()["failed"], found.json()["verdict"], found.json()["locations"]) == (1, "trouble", 4)
-    assert "1 location could not be looked at" in Shown(acidctl("report", tree).out).text
+    assert "1 location could not be read" in Shown(acidctl("report", tree).out).text
 
 
 def test_nothing_at_all_is_a_page_too(acidctl: Acidctl, tmp_path: Path) -> None:

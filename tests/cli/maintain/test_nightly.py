@@ -128,7 +128,7 @@ def test_all_that_a_night_did_is_known_by_its_id(acidctl: Acidctl, warehouse: Pa
     assert [(one["verb"], one["run"], one["facts"]["night"]) for one in logged] == [
         ("clean", runs[1], runs[1]), ("compact", runs[1], runs[1]), ("compact", runs[0], runs[0]),
     ]  # fmt: skip
-    assert acidctl("log", orders).out.count(f"night {runs[1]}") == 2
+    assert acidctl("log", orders).out.count(f"run {runs[1]}") == 2
     rows = read_rows(orders)
     restored = acidctl("restore", "--run", runs[1], orders)
     assert restored.status == 0

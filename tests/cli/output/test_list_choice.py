@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.output.list_choice import BYTES, ListChoice
+from acidctl.cli.output.screen import table_lines
 
 KNOWN = {"name": "string", "deltas": "bigint", "bytes": BYTES, "gain": "double", "due": "boolean", "keys": "string"}
 RECORDS = [
@@ -70,7 +71,7 @@ def test_what_is_not_known_is_refused_before_anything_is_listed(choice: ListChoi
 
 
 def test_columns_are_set_as_they_were_asked_for() -> None:
-    table = ListChoice(columns=("bytes", "name", "due")).checked(KNOWN).table(RECORDS)
-    assert [line.plain for line in table.lines(80)] == [
+    layout = ListChoice(columns=("bytes", "name", "due")).checked(KNOWN).layout()
+    assert [line.plain for line in table_lines(layout, RECORDS, 80)] == [
         "  bytes  name  due", "2.0 KiB  a     true", "    1 B  b     false", "    0 B  c     -",
     ]  # fmt: skip

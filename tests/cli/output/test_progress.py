@@ -17,9 +17,9 @@ from support.terminals import Terminals
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.task_progress import done, telling
-from acidctl.cli.output.last_line import LastLine, Listed, listings
+from acidctl.cli.output.last_line import LastLine
 from acidctl.cli.output.logs import JsonLog
-from acidctl.cli.output.progress import Bar, bar_text, progress
+from acidctl.cli.output.progress import Bar, bar_text, listings, progress
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
@@ -278,15 +278,13 @@ def test_every_listing_is_told_once(tmp_path: Path) -> None:
 def test_listings_are_shown_only_after_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    listed = Listed()
-    listed.add(1, 2000)
-    assert listed.text(80) == "", "most is listed in a moment"
+    listed = Bar("entries listed", None)
     now[0] = 0.5
-    assert listed.text(80) == "listed 1 directories, 2,000 entries"
+    assert listed.text(80) == "", "nothing is listed yet"
+    listed.advance(2000)
+    assert listed.text(80) == "entries listed: 2,000"
     now[0] = 5.0
-    assert listed.text(80) == "", "it is about something else by now"
-    listed.add(1, 0)
-    assert listed.text(80) == "listed 2 directories, 2,000 entries, 400/s"
+    assert listed.text(80) == "entries listed: 2,000, 400/s"
 
 
 def tasks_of(acidctl: Acidctl, tmp_path: Path, kind: CompactionKind = CompactionKind.MAJOR) -> list[Task]:

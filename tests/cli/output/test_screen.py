@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -18,28 +19,33 @@ from support.tables import without_log
 from support.terminals import without_last_line
 
 from acidctl.cli.output.console import broken
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
+from acidctl.cli.output.redact import remember
+from acidctl.cli.output.screen import Column, Layout, table_lines
 
 NAME = "delete_delta_0000002_0000002_0000"
-TABLE = FittedTable(
+HEADINGS = ("name", "kind", "write ids", "stmt", "state", "size")
+LAYOUT = Layout[tuple[str, ...]](
     (
-        ScreenColumn("name"),
-        ScreenColumn("kind", worth=2),
-        ScreenColumn("write ids", worth=3, is_clear=False),
-        ScreenColumn("stmt", right=True, worth=1, beside=True),
-        ScreenColumn("state"),
-        ScreenColumn("size", right=True, worth=4),
+        Column("name", itemgetter(0)),
+        Column("kind", itemgetter(1), worth=2),
+        Column("write ids", itemgetter(2), worth=3),
+        Column("stmt", itemgetter(3), right=True, worth=1, beside=True),
+        Column("state", itemgetter(4)),
+        Column("size", itemgetter(5), right=True, worth=4),
+        Column("rows", lambda _: "", optional=True),
     ),
     "reason",
-    (
-        Row(("base_0000003", "base", "3", "", "current", "934 B"), "the base that readers use", is_plain=True),
-        Row((NAME, "delete_delta", "2", "0", "obsolete", "1.2 KiB"), "its write ids are in base_0000003"),
-    ),
+    itemgetter(6),
+    lambda row: row[0].startswith("base"),
 )
+ROWS = [
+    ("base_0000003", "base", "3", "", "current", "934 B", "the base that readers use"),
+    (NAME, "delete_delta", "2", "0", "obsolete", "1.2 KiB", "its write ids are in base_0000003"),
+]
 
 
-def lines(width: int, table: FittedTable = TABLE) -> list[str]:
-    return [line.plain for line in table.lines(width)]
+def lines(width: int) -> list[str]:
+    return [line.plain for line in table_lines(LAYOUT, ROWS, width)]
 
 
 def test_a_wide_screen_has_everything_in_one_line() -> None:
@@ -60,32 +66,41 @@ def test_columns_go_by_worth_and_the_remark_goes_below() -> None:
         (43, {"stmt", "kind", "write ids", "size"}),
     ):  # fmt: skip
         shown = lines(width)
-        assert {c.heading for c in TABLE.columns if c.heading not in shown[0]} == gone
+        assert {heading for heading in HEADINGS if heading not in shown[0]} == gone
         assert max(map(len, shown)) <= width
         assert shown[2].startswith(f"{NAME}  ")
         assert "obsolete" in shown[2]
         assert shown[3:] == ([below] if width < 113 else [])
 
 
-def test_a_narrow_screen_stacks() -> None:
+def test_on_a_narrow_screen_the_first_column_has_a_line_of_its_own() -> None:
     assert lines(36) == [
-        "base_0000003", "  write ids 3  current  934 B", NAME, "  write ids 2  obsolete  1.2 KiB",
-        "    its write ids are in", "    base_0000003",
+        "name", "  write ids  state        size", "base_0000003", "  3          current     934 B", NAME,
+        "  2          obsolete  1.2 KiB", "    its write ids are in", "    base_0000003",
     ]  # fmt: skip
-    assert lines(20)[:4] == ["base_0000003", "  current  934 B", NAME, "  obsolete  1.2 KiB"]
+    assert lines(20)[:4] == ["name", "  state        size", "base_0000003", "  current     934 B"]
+    assert lines(11)[:4] == ["name", "  state", "base_0000003", "  current"]
 
 
 def test_names_are_made_safe_and_wide_characters_count_twice() -> None:
-    table = FittedTable(
-        (ScreenColumn("name"), ScreenColumn("state")),
-        "reason",
-        (Row(("表\x1b[2J", "ok"), "a\tb"), Row(("x", "ok"), "")),
+    layout = Layout[tuple[str, ...]](
+        (Column("name", itemgetter(0)), Column("state", itemgetter(1))), "reason", itemgetter(2)
     )
-    assert lines(80, table) == ["name       state  reason", "表\\x1b[2J  ok     a\\tb", "x          ok"]
+    shown = [line.plain for line in table_lines(layout, [("表\x1b[2J", "ok", "a\tb"), ("x", "ok", "")], 80)]
+    assert shown == ["name       state  reason", "表\\x1b[2J  ok     a\\tb", "x          ok"]
+
+
+def test_a_known_secret_is_hidden_but_in_rows() -> None:
+    remember("s3cr3t-value")
+    layout = Layout[str]((Column("name", str),))
+    assert [line.plain for line in table_lines(layout, ["s3cr3t-value"], 80, has_headings=False)] != ["s3cr3t-value"]
+    assert [line.plain for line in table_lines(layout, ["s3cr3t-value"], 80, has_headings=False, hides=False)] == [
+        "s3cr3t-value"
+    ]
 
 
 def test_table_without_rows_is_its_head() -> None:
-    assert lines(80, FittedTable(TABLE.columns, "reason", ())) == ["name  kind  write ids  stmt  state  size  reason"]
+    assert [line.plain for line in table_lines(LAYOUT, [], 80)] == ["name  kind  write ids  stmt  state  size  reason"]
 
 
 def on_terminal(columns: int, *args: str | Path) -> str:
@@ -115,7 +130,7 @@ def on_terminal(columns: int, *args: str | Path) -> str:
 @pytest.mark.parametrize("columns", [80, 40])
 def test_ls_on_a_terminal_cuts_no_name(acidctl, crud: Path, columns: int) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
-    shown = on_terminal(columns, "ls", "--timeline", crud)
+    shown = on_terminal(columns, "ls", crud)
     assert "…" not in shown
     for name in without_log(path.name for path in crud.iterdir()):
         assert name in shown
@@ -125,7 +140,7 @@ def test_ls_on_a_terminal_cuts_no_name(acidctl, crud: Path, columns: int) -> Non
     if columns == 80:
         assert f"{NAME}  delete_delta          2  obsolete  {size} B\n" in shown
     else:
-        assert f"{NAME}\n  write ids 2  obsolete  {size} B\n" in shown
+        assert f"{NAME}\n          2  obsolete  {size} B\n" in shown
 
 
 def test_colours_are_for_terminals_unless_wanted_elsewhere(acidctl, terminal, crud: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from json_forms import FORMS
+from make_docs import DATA
 from support.files.export_model import Case, cases
 from support.files.json_text import encode_json_lines
 from support.trouble.unsafe import UNSAFE, is_unsafe, quoted
@@ -238,14 +238,18 @@ def test_a_type_without_form_is_named() -> None:
 
 
 def test_every_kind_of_orc_is_in_the_table_of_forms() -> None:
-    listed = {name.partition("(")[0].partition("<")[0] for form in FORMS for name in form.hive_type.split(", ")}
+    listed = {
+        name.partition("(")[0].partition("<")[0]
+        for form in DATA["json-forms"]
+        for name in form["hive-type"].split(", ")
+    }
     kinds = {
         "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "varchar", "char", "binary",
         "date", "decimal", "timestamp", "timestamp with local time zone", "array", "map", "struct", "uniontype",
     }  # fmt: skip
     assert kinds <= listed
-    for form in FORMS:
-        json.loads(form.example)
+    for form in DATA["json-forms"]:
+        json.loads(form["example"])
 
 
 def test_bytes_behind_a_null_are_not_written() -> None:

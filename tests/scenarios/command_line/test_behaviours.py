@@ -69,7 +69,7 @@ def test_every_command_that_changes_something_can_show_what_it_would(acidctl: Ac
     [({"NO_COLOR": ""}, True), ({}, False), ({"NO_COLOR": "", "TERM": "dumb"}, False)],
     ids=["usual", "no color", "dumb"],
 )
-@pytest.mark.parametrize("line", [("ls",), ("status",), ("ls", "--timeline"), ("clean", "-n"), ("ls", "missing")])
+@pytest.mark.parametrize("line", [("ls",), ("status",), ("clean", "-n"), ("ls", "missing")])
 def test_a_terminal_gets_styles_only_where_it_shows_them(
     terminal: Terminals, compacted: Path, line: tuple[str, ...], environ: dict[str, str], has_styles: bool
 ) -> None:
@@ -84,7 +84,7 @@ def test_a_pipe_gets_none(
 ) -> None:
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    for line in (("ls", compacted), ("ls", "--timeline", compacted), ("ls", compacted / "missing")):
+    for line in (("ls", compacted), ("ls", compacted / "missing")):
         found = acidctl(*line)
         assert "\x1b" not in found.out + found.err
 

@@ -141,7 +141,6 @@ def test_no_directory_for_a_file(acidctl: Acidctl, crud: Path, tmp_path: Path, l
 
 
 IGNORED = [
-    ("ls", "{t}", "-o", "json", "--timeline"),
     ("cat", "{t}", "--count", "-o", "csv"),
     ("diff", "{t}", "--from", "1", "--count", "-o", "csv"),
     ("validate", "{t}", "--timeout", "3"),

@@ -68,7 +68,7 @@ def assert_harmless(shown: str) -> None:
 
 
 LOOK = [
-    ["ls", "{w}"], ["ls", "-r", "-a", "--timeline", "--rows", "{w}"], ["ls", "{t}", "{w}"],
+    ["ls", "{w}"], ["ls", "-r", "-a", "--rows", "{w}"], ["ls", "{t}", "{w}"],
     ["ls", "--state", "ignored", "{t}"],
     ["why", "{w}"], ["why", "{t}", "delta_1_1"], ["why", "{t}", "nope{evil}"],
     ["cat", "{t}"], ["cat", "{p}", "--row-id"], ["cat", "{t}", "--columns", "nope{evil}"], ["cat", "{t}", "--count"],

@@ -30,7 +30,7 @@ def warehouse(acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 LINES: tuple[tuple[str, ...], ...] = (
-    ("ls",), ("ls", "-v"), ("ls", "t"), ("ls", "--timeline", "t"), ("ls", "--timeline", LONG), ("status",),
+    ("ls",), ("ls", "-v"), ("ls", "t"), ("ls", LONG), ("status",),
     (*COMPACT, "-n", "--auto"), (*COMPACT, "-n", "--major", "-v", LONG),
     ("clean", "-n"), ("clean", "-n", "-v"), ("clean", "-n", "t"), ("clean", "-n", "orders/day=1"),
     ("nightly", "-n", "--assume-committed=0s", "--engine", "local"), ("erasure", "--where", "id = 3", "t"),
@@ -65,21 +65,6 @@ def test_no_line_is_wider_but_by_a_name(
             assert len(one) <= columns or (is_name and "  " not in one.strip()), (line, one)
         paths = {word.rstrip(":,") for word in whole.out.split() if word.startswith(str(warehouse))}
         assert paths <= {word.rstrip(":,") for word in shown.out.split()}, line
-
-
-def test_a_timeline_in_a_pipe_is_as_wide_as_a_usual_terminal_or_as_it_is_told(
-    acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = make(tmp_path / "t", *(f"delta_{n}_{n}_0" for n in range(1, 300)))
-
-    def drawn() -> int:
-        return max(len(line) for line in acidctl("ls", "--timeline", table).out.splitlines() if "█" in line)
-
-    assert drawn() == 80
-    for columns, wide in (("100", 100), ("400", 400), ("0", 80), ("wide", 80), ("-3", 80), ("9" * 30, 80)):
-        with monkeypatch.context() as patch:  # pytest itself asks for it when it tells of this test
-            patch.setenv("COLUMNS", columns)
-            assert drawn() == wide, columns
 
 
 def test_a_table_in_a_pipe_has_a_line_for_each_row(acidctl: Acidctl, warehouse: Path) -> None:

@@ -37,7 +37,7 @@ def run(*words: object, code: str = CODE) -> subprocess.CompletedProcess[str]:
     "line",
     [
         "status {}", "status -o json {}", "report -o md {}", "report -o json {}", "ls {}", "why {}",
-        "ls --timeline {}", "history {}", "cat {}", "validate {}", "log {}", "doctor",
+        "ls {}", "history {}", "cat {}", "validate {}", "log {}", "doctor",
         "erasure --where id=9 {}", "compact -n --major --assume-committed=0s {}", "clean -n {}", "purge -n {}",
         "nightly -n --assume-committed=1h {}", "compact --major --engine local --assume-committed=0s {}",
     ],
