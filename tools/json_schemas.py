@@ -61,7 +61,6 @@ _TO_CLEAN = {
     "waiting?": [{"name": "str", "since": "time?", "until": "time?", "reason": "str", "code": "str"}],
     "postponed?": ["str"],
     "trashRun?": "str?",
-    "hdfsTrash?": ["str"],
 }  # fmt: skip
 _IN_TRASH = {
     "trashRun?": "str", "repairRun?": "str", "isComplete?": "bool", "names?": ["str"], "repairs?": ["str"],

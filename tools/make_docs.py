@@ -1,4 +1,4 @@
-"""``python tools/make_docs.py [--check]``: the man pages, the completion scripts and the tables of README and docs/.
+"""``python tools/make_docs.py [--check]``: the man pages, the completion scripts, the tables of the pages.
 
 Everything is made from what the program itself uses (the commands' options and examples, the error classes), and from
 tables beside it which tests hold to it, so that no page can say something else than ``--help``.
@@ -18,6 +18,8 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from conformance_page import conformance_table
+from interface_stub import PATH as INTERFACE_STUB
+from interface_stub import stub as interface_stub
 from json_schemas import schema_files
 
 from acidctl import __version__
@@ -532,6 +534,7 @@ def generate(root: Path = ROOT) -> dict[str, str]:
     files = {f"man/{page.name}.1": man_page(page) for page in pages()}
     files |= {path: completion(shell) for path, shell in COMPLETIONS.items()}
     files |= dict(schema_files())
+    files[INTERFACE_STUB] = interface_stub()
     for page in markdown_pages(root):
         files[page] = with_tables((root / page).read_text("utf-8"))
     return files

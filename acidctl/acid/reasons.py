@@ -94,7 +94,6 @@ class Code(StrEnum):
     # Reasons to postpone work to another run.
     BUDGET_IS_USED = "budget-is-used"
     EXCLUDED = "excluded"
-    OUT_OF_HOURS = "out-of-hours"
     TIME_IS_UP = "time-is-up"
 
     # Whether a compaction is due, and whether there is work for one (format sections 8 and 9).

@@ -1,4 +1,4 @@
-"""Parse durations and daily windows, and hold deadlines that may be brought forward."""
+"""Parse durations, and hold deadlines that may be brought forward."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import re
 import sys
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from datetime import time as clock
+from datetime import timedelta
 from numbers import Real
-from typing import NamedTuple
 
 from acidctl.base.errors import UsageProblem
 
@@ -71,37 +69,3 @@ class Deadline:
     def end_now(self) -> None:
         """End the work at its next safe point."""
         self.at = -math.inf
-
-
-class DailyWindow(NamedTuple):
-    """A part of every day, in local time, perhaps over midnight."""
-
-    start: clock
-    end: clock
-
-    @classmethod
-    def parse(cls, text: str) -> DailyWindow:
-        """Return the window of ``01:00-05:00``.  Raises UsageProblem if the text is not a window."""
-        try:
-            start, end = (datetime.strptime(part.strip(), "%H:%M").time() for part in text.split("-"))
-        except ValueError:
-            raise UsageProblem(f"{text!r} is not a time window", "", "write it as 01:00-05:00") from None
-        return cls(start, end)
-
-    def seconds_left(self, now: datetime) -> float | None:
-        """Return the seconds until it ends; None outside it.
-
-        Args:
-            now: local time.
-        """
-        start = now.replace(hour=self.start.hour, minute=self.start.minute, second=0, microsecond=0)
-        for day in (0, -1):
-            begin = start + timedelta(days=day)
-            end = begin.replace(hour=self.end.hour, minute=self.end.minute)
-            end += timedelta(days=1 if self.end <= self.start else 0)
-            if begin <= now < end:
-                return (end - now).total_seconds()
-        return None
-
-    def __str__(self) -> str:
-        return f"{self.start:%H:%M}-{self.end:%H:%M}"

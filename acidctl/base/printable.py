@@ -14,7 +14,7 @@ others, and must do neither.  The escaped characters are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sized
+from collections.abc import Sized
 from dataclasses import fields
 from typing import Any
 
@@ -41,17 +41,15 @@ def printable(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
 
 
-def printable_json(text: str, astral: Callable[[int], str] | None = None) -> str:
+def printable_json(text: str) -> str:
     r"""Return JSON with the same characters as ``\u202e``, which leaves all values as they are.
 
     Args:
         text: JSON, in which C0 stands for itself only between the values.
-        astral: how to write code points beyond U+FFFF in formats like JSON; two surrogates by default.
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    escape = json_escape_of if astral is None else lambda code: (astral if code > 0xFFFF else json_escape_of)(code)
-    return _AFTER_JSON.sub(lambda match: escape(ord(match.group())), text)
+    return _AFTER_JSON.sub(lambda match: json_escape_of(ord(match.group())), text)
 
 
 def escape_of(code: int) -> str:

@@ -20,11 +20,8 @@ from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import (
     TrashRun,
     changes_since,
-    move_to_hdfs_trash,
     purge,
-    require_hdfs,
     restore,
-    trash_of,
     trash_runs,
 )
 from acidctl.location.change.lock import Locking, refuse_locked
@@ -40,7 +37,6 @@ class How(StrEnum):
     """The destination of removed entries."""
 
     TRASH = "trash"
-    HDFS = "hdfs"
     DELETE = "delete"
 
 
@@ -68,7 +64,6 @@ def apply_plan(
         ConflictError: the location changed so that its plan differs now, it is locked, or another process removes
             entries from it.
         RefusedError: the store cannot rename, so it has no trash.
-        UsageProblem: `how` is the trash of HDFS, and the store is another.
     """
     if not plan.removals:
         return Cleaned.after(plan)
@@ -78,28 +73,25 @@ def apply_plan(
     fresh = _refuse_changed(plan)
     if should_stop():
         return Cleaned.after(plan)
-    trash = trash_of(fs, plan.snapshot.path) if how is How.HDFS else ""
     run = TrashRun.of(fresh, plan.names, plan.bytes, run_id) if how is How.TRASH else None
     removed: list[Removal] = []
-    places: list[str] = []
     try:
         if run:
             run.write_note(fs)
         for removal in plan.removals:
             if should_stop():
                 break
-            if place := _remove(fs, plan.snapshot.absolute(removal.name), trash, run):
-                places.append(place)
+            _remove(fs, plan.snapshot.absolute(removal.name), run)
             removed.append(removal)
             if on_removed:
                 on_removed(removal)
     except Exception as error:
-        raise _with_what_was_done(unexpected(error), len(removed), len(plan.removals), how, run) from error
+        raise _with_what_was_done(unexpected(error), len(removed), len(plan.removals), run) from error
     finally:
         if run and not removed:
             with suppress(AcidctlError):
                 run.drop_unused(fs)
-    return Cleaned.after(plan, tuple(removed), run if removed else None, tuple(places))
+    return Cleaned.after(plan, tuple(removed), run if removed else None)
 
 
 def _require_children(plan: CleaningPlan) -> None:
@@ -113,26 +105,18 @@ def _require_children(plan: CleaningPlan) -> None:
             )
 
 
-def _with_what_was_done(error: AcidctlError, done: int, planned: int, how: How, run: TrashRun | None) -> AcidctlError:
+def _with_what_was_done(error: AcidctlError, done: int, planned: int, run: TrashRun | None) -> AcidctlError:
     """Add to the hint where the entries are that were removed before the error."""
     if not done:
         return error
-    where = {
-        How.TRASH: f"in the trash as {run.id if run else ''}",
-        How.HDFS: "in the trash of HDFS",
-        How.DELETE: "deleted",
-    }
-    undo = "; `acidctl restore` brings it back" if run else ""
+    where = f"in the trash as {run.id}; `acidctl restore` brings it back" if run else "deleted"
     fuller = copy(error)  # with the trace of a bug
-    fuller.hint = "; ".join(filter(None, (error.hint, f"{done} of {planned} are {where[how]}{undo}")))
+    fuller.hint = "; ".join(filter(None, (error.hint, f"{done} of {planned} are {where}")))
     return fuller
 
 
-def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> str:
-    """Remove one entry; return its path in the trash of HDFS, empty if it did not go to that."""
+def _remove(fs: FileSystem, source: str, run: TrashRun | None) -> None:
     try:
-        if trash:
-            return move_to_hdfs_trash(fs, source, trash)
         if run:
             fs.rename(source, join(run.path, base_name(source)))
         else:
@@ -145,12 +129,9 @@ def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> st
             "somebody else removes from this location, too",
             "run it again",
         ) from error
-    return ""
 
 
 def _refuse_store(fs: FileSystem, how: How, shown: str) -> None:
-    if how is How.HDFS:
-        require_hdfs(fs)
     if how is How.TRASH and not fs.can_rename:
         raise RefusedError(
             f"{shown} can have no trash",

@@ -124,28 +124,20 @@ class Cleaned(PlannedCleaning):
     Attributes:
         removed: in the order of removal.
         run: the run in the location's trash; None if the entries went elsewhere.
-        places: the path of each entry in the trash of HDFS.
     """
 
     __repr__ = one_line
 
     removed: tuple[Removal, ...] = ()
     run: TrashRun | None = None
-    places: tuple[str, ...] = ()
 
     @classmethod
-    def after(
-        cls,
-        plan: CleaningPlan,
-        removed: tuple[Removal, ...] = (),
-        run: TrashRun | None = None,
-        places: tuple[str, ...] = (),
-    ) -> Self:
+    def after(cls, plan: CleaningPlan, removed: tuple[Removal, ...] = (), run: TrashRun | None = None) -> Self:
         """Return the outcome of a plan after some of its entries were removed."""
         result = Result.CLEANED if len(removed) == len(plan.removals) else Result.STOPPED
         if not removed:
             result = Result.POSTPONED if plan.removals or plan.postponed else Result.NOTHING_TO_DO
-        return cls(location=plan.shown, result=result, plan=plan, removed=removed, run=run, places=places)
+        return cls(location=plan.shown, result=result, plan=plan, removed=removed, run=run)
 
     @property
     def bytes(self) -> int:
@@ -169,8 +161,6 @@ class Cleaned(PlannedCleaning):
 
     @property
     def heading(self) -> str:
-        if self.places:
-            return "moved to the trash of HDFS"
         return f"moved to the trash as {self.run.id}" if self.run else "deleted" if self.removed else self.result.words
 
     def line(self) -> str:
@@ -189,9 +179,7 @@ class Cleaned(PlannedCleaning):
         return 0, None
 
     def remarks(self) -> Iterable[Remark]:
-        folders = dict.fromkeys(path.rpartition("/")[0] for path in self.places)
-        shown = map(self.plan.snapshot.fs.display, folders)
-        return [Remark(f"moved to {folder}: undo by moving back from there") for folder in shown]
+        return ()  # shown with the plan
 
     def next_command(self) -> NextCommand | None:
         return NextCommand("undo", ("restore", "--run", self.run.id)) if self.run and self.removed else None
@@ -209,7 +197,6 @@ class Cleaned(PlannedCleaning):
             **super().facts(),
             "postponed": [*self.left, *self.plan.postponed],
             "trashRun": self.run.id if self.run else None,
-            "hdfsTrash": [self.plan.snapshot.fs.display(place) for place in self.places],
         }
 
 

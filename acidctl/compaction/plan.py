@@ -13,7 +13,7 @@ from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.due import below_straddlers
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan_tasks import Rebalance, Spread, bucket_tasks, concat_tasks, rebalance_tasks
+from acidctl.compaction.plan_tasks import Spread, bucket_tasks, concat_tasks, rebalance_tasks
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.refusals import (
     refuse_crossing,
@@ -113,7 +113,7 @@ def plan_compaction(
     visibility_txn: int = 0,
     *,
     table_type: TableType | None = None,
-    rebalance: Rebalance | None = None,
+    rebalance: int | None = None,
 ) -> CompactionPlan:
     """Plan one location.
 
@@ -122,7 +122,7 @@ def plan_compaction(
         staging_name: an unused hidden name, ``_tmp_<uuid>``.
         visibility_txn: id of the compaction's own transaction; 0 without a metastore.
         table_type: the type of the table, if it is known; by default the files show it.
-        rebalance: makes a major compaction give all rows new ids.
+        rebalance: makes a major compaction give all rows new ids, spread over this many buckets; 0 keeps their number.
 
     Raises:
         HistoryError, BadDataError, ConflictError: the directories of the location cannot be compacted.
@@ -159,7 +159,7 @@ def plan_compaction(
         insert_name = name_of(Kind.DELTA, low, high)
         delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
     names = tuple(name for name in (insert_name, delete_name) if name)
-    if visibility_txn or not rebalance:  # else it is planned again, with another name
+    if visibility_txn or rebalance is None:  # else it is planned again, with another name
         refuse_existing(snapshot, names)
         require_read(snapshot, kind, names, inputs, visibility_txn)
     if kind is CompactionKind.MINOR:
@@ -169,7 +169,7 @@ def plan_compaction(
     tasks: Sequence[BucketTask | ConcatTask | CountTask]
     spread: Spread | None = None
     version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
-    if rebalance:
+    if rebalance is not None:
         version = 2  # every event becomes an insert
         refuse_twin_base(snapshot)
         spread, tasks = rebalance_tasks(snapshot, sources, attempts, writing or Writing(), rebalance)

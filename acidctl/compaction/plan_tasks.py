@@ -14,7 +14,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, is_visible_path, parse_file
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing, output_row_type
-from acidctl.compaction.rebalance import SORTABLE, Runs, SortColumn, shares_of, sorted_shares
+from acidctl.compaction.rebalance import Runs, shares_of
 from acidctl.compaction.refusals import one_format, refuse_differing, require_known_widths, require_plain_lines
 from acidctl.compaction.split import FINEST, cut, split
 from acidctl.compaction.tasks import (
@@ -41,10 +41,6 @@ _COUNTED = 256 << 20
 _AT_ONCE = 64 << 20
 _FEWEST = 100_000
 """A task of a rebalance has rows of this many stored bytes in memory, or this many rows if those are more."""
-
-_MOST_OF_BUCKET = 128 << 20
-_MOST_SORTED = 50_000_000
-"""A task that sorts has a bucket's inputs in memory, and the sort columns of all rows."""
 
 
 def bucket_tasks(
@@ -151,19 +147,6 @@ def concat_tasks(
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalance:
-    """The options of a rebalance: all live rows get new ids and are spread evenly over buckets, as Hive 4 does it.
-
-    Attributes:
-        buckets: 0 keeps the present number.
-        order: the columns by which all rows are sorted.
-    """
-
-    buckets: int = 0
-    order: tuple[SortColumn, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Spread:
     """The plan by which a rebalance writes its buckets once all rows are counted.
 
@@ -172,22 +155,15 @@ class Spread:
         like: a task with all inputs, without a share.
         kills: for each input, the files with events that may delete its rows.
         most: the most rows that a task has in memory.
-        order: the columns by which all rows are sorted.
     """
 
     buckets: int
     like: BucketTask
     kills: tuple[Kills, ...]
     most: int
-    order: tuple[SortColumn, ...] = ()
 
     def tasks_for(self, runs: Runs) -> list[BucketTask]:
         """Return a task for each bucket that gets rows."""
-        if self.order:
-            return [
-                replace(self.like, bucket=bucket, sorted_share=share, rows=share.count)
-                for bucket, share in enumerate(sorted_shares(runs, self.buckets, self.order))
-            ]
         tasks, total = [], int(runs.count.sum())
         for bucket, shares in enumerate(shares_of(runs, self.buckets, self.most)):
             rows = sum(share.count for share in shares)
@@ -204,12 +180,15 @@ class Spread:
 
 
 def rebalance_tasks(
-    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, wanted: Rebalance
+    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, buckets: int
 ) -> tuple[Spread, list[CountTask]]:
     """Return the plan of a rebalance, and the tasks that count its rows first.
 
+    Args:
+        buckets: how many buckets get rows; 0 keeps the present number.
+
     Raises:
-        RefusedError: there are too many buckets, or acidctl cannot sort by these columns or this many rows.
+        RefusedError: there are too many buckets.
     """
     inserts, _ = _by_role(sources)
     row = _row_type(snapshot, inserts)
@@ -240,27 +219,17 @@ def rebalance_tasks(
         part = slice(first, first + 1 + len(others))
         counted = {"inserts": like.inserts[part], "first": first, "write_ids": like.write_ids}
         tasks.append(CountTask(**of_file | _amount(inserts[part]) | counted | _killing(kills[part])))
-    buckets = wanted.buckets or _buckets_of(snapshot)
-    _refuse_too_much(snapshot, like, buckets, wanted)
+    buckets = buckets or _buckets_of(snapshot)
+    _refuse_too_much(snapshot, like, buckets)
     most = max(_FEWEST, like.rows * _AT_ONCE // max(like.weight, 1))
-    return Spread(buckets, like, tuple(kills), most, wanted.order), tasks
+    return Spread(buckets, like, tuple(kills), most), tasks
 
 
-def _refuse_too_much(snapshot: Snapshot, like: BucketTask, buckets: int, wanted: Rebalance) -> None:
-    what, row = f"cannot rebalance {snapshot.fs.display(snapshot.path)}", like.row
+def _refuse_too_much(snapshot: Snapshot, like: BucketTask, buckets: int) -> None:
+    what = f"cannot rebalance {snapshot.fs.display(snapshot.path)}"
     if min(buckets, like.rows) > MAX_BUCKET + 1:
         raise RefusedError(
             f"{what} over {buckets} buckets", f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer --buckets"
-        )
-    stored = (column.position for column in wanted.order if column.position < len(row.children))
-    odd = [row.names[position] for position in stored if row.children[position].kind not in SORTABLE]
-    if odd:
-        raise RefusedError(what, f"acidctl does not sort by columns of the type of {odd[0]}", "sort by others")
-    if wanted.order and (like.rows > _MOST_SORTED or like.weight > _MOST_OF_BUCKET * buckets):
-        raise RefusedError(
-            what,
-            f"rows are sorted in memory: at most {_MOST_SORTED:,}, and {_MOST_OF_BUCKET >> 20} MiB of inputs a bucket",
-            "give more --buckets, leave --order-by out, or let Hive's own workers do it",
         )
 
 

@@ -1,4 +1,4 @@
-"""A rebalance: the sort order of all rows, and the shares of the buckets with their new row ids.
+"""A rebalance: the shares of the buckets, with their new row ids.
 
 All live rows, in the order of their ids, are numbered from 0 over all buckets. Each bucket gets the quotient of rows
 and buckets, rounded up; the last bucket has fewer, and some may have none. Live rows are counted as runs of ascending
@@ -7,109 +7,14 @@ ids: a few numbers represent thousands of rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from acidctl.acid.bucket import encode
-from acidctl.base.errors import RefusedError
 from acidctl.compaction.proof.checksum import Key, is_sorted
-from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.rows.read.delete_set import Bools, Keys, Longs
-
-SORTABLE = frozenset(("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date")) | {
-    "string", "varchar", "char", "timestamp",
-}  # fmt: skip
-"""Types of columns that acidctl sorts as Hive does."""
-
-_BEFORE = re.compile(r"\s*order\s+by\s+", re.IGNORECASE)
-_COLUMN = re.compile(
-    r"\s*(?:`([^`]+)`|(\w+))(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?\s*", re.ASCII | re.IGNORECASE
-)
-
-_WAYS = {False: "ascending", True: "descending"}
-
-
-@dataclass(frozen=True, slots=True)
-class SortColumn:
-    """A column by which rows are sorted, with its position among the table's columns."""
-
-    position: int
-    descending: bool = False
-    nulls_first: bool = False
-
-
-def parse_order(text: str, columns: Sequence[str]) -> tuple[SortColumn, ...]:
-    """Parse the names of columns after ORDER BY in SQL; the keywords ORDER BY are optional.
-
-    Args:
-        columns: the names of the table's columns.
-
-    Raises:
-        RefusedError: the text has anything but columns of the table.
-    """
-    places = {name.lower(): place for place, name in enumerate(columns)}
-    order = []
-    start = _BEFORE.match(text)
-    for part in text[start.end() if start else 0 :].split(","):
-        match = _COLUMN.fullmatch(part)
-        name = (match[1] or match[2]).lower() if match else ""
-        if match is None or name not in places:
-            raise RefusedError(
-                f"rows cannot be sorted by {text}",
-                f"{part.strip()!r} is not a column of the table, with or without asc, desc, nulls first or nulls last",
-                "sort by columns, or let Hive's own workers do it",
-            )
-        descending = (match[3] or "").lower() == "desc"
-        nulls_first = match[4].lower() == "first" if match[4] else descending
-        order.append(SortColumn(places[name], descending, nulls_first))
-    return tuple(order)
-
-
-def sort_keys(rows: pa.StructArray, order: Sequence[SortColumn]) -> pa.Table:
-    """Return the keys of rows for :func:`sorted_places`: if a column is NULL or NaN, and its values."""
-    columns: list[pa.Array] = []
-    names: list[str] = []
-    for by in order:
-        is_stored = by.position < rows.type.num_fields  # a column that was added later is in no file
-        column = rows.field(by.position) if is_stored else pa.nulls(len(rows), pa.int8())
-        values = _values(column)
-        columns += [column.is_null(), *values]
-        ways = (by.nulls_first, *[by.descending] * len(values))
-        names += [f"{len(names) + place} {_WAYS[way]}" for place, way in enumerate(ways)]
-    return pa.table(columns, names=names)
-
-
-def sorted_places(keys: Sequence[pa.Table]) -> NDArray[np.int64]:
-    """Return the indices of rows in sorted order; equal rows keep their order.
-
-    Args:
-        keys: from :func:`sort_keys`, in the order of the rows.
-    """
-    table = pa.concat_tables(keys)
-    by = [(name, name.partition(" ")[2]) for name in table.column_names]
-    return np.asarray(pc.sort_indices(table, sort_keys=by).to_numpy(), np.int64)
-
-
-def _values(column: pa.Array) -> list[pa.Array]:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if isinstance(column.type, WideTimestamp) or pa.types.is_timestamp(column.type):
-        return [pa.array(part) for part in parts(column)]
-    if pa.types.is_floating(column.type):
-        is_nan = pc.fill_null(pc.is_nan(column), fill_value=False)  # above all others, as in Java
-        return [is_nan, pc.if_else(is_nan, pa.scalar(0, column.type), column)]
-    if pa.types.is_boolean(column.type):
-        return [column.cast(pa.uint8())]
-    if pa.types.is_decimal(column.type) or pa.types.is_integer(column.type) or pa.types.is_date32(column.type):
-        return [column]
-    return [column.cast(pa.large_binary())]
-
 
 _RUN_ROWS = 1 << 14
 """The most rows of a run: a bucket reads its first and last run whole, with rows of its neighbours."""
@@ -200,43 +105,9 @@ class Share:
 
     def new_keys(self, original: Longs, bucket: int, first: int = 0) -> Keys:
         """Return new ids for rows with these write ids; `first` is the index of the first row in the share."""
-        return _numbered(original, bucket, self.number + first)
-
-
-@dataclass(frozen=True, slots=True)
-class SortedShare:
-    """Rows that are adjacent once all rows are sorted.
-
-    Attributes:
-        number: the new row id of the first row.
-        count: number of rows.
-        total: number of all rows in the location.
-        write_id: the write id that all rows get.
-    """
-
-    order: tuple[SortColumn, ...]
-    number: int
-    count: int
-    total: int
-    write_id: int
-
-    def new_keys(self, bucket: int, first: int, end: int) -> Keys:
-        """Return the new ids of some of the rows."""
-        return _numbered(np.full(end - first, self.write_id, np.int64), bucket, self.number + first)
-
-
-def sorted_shares(runs: Runs, buckets: int, order: tuple[SortColumn, ...]) -> list[SortedShare]:
-    """Return the share of each bucket that gets rows, if rows are sorted."""
-    total = int(runs.count.sum())
-    each, write_id = -(-total // buckets), int(runs.original.max(initial=0))
-    return [
-        SortedShare(order, first, min(each, total - first), total, write_id) for first in range(0, total, each or 1)
-    ]
-
-
-def _numbered(original: Longs, bucket: int, start: int) -> Keys:
-    values = np.full(len(original), encode(bucket, 0), np.int64)
-    return Keys(original, values, np.arange(start, start + len(original), dtype=np.int64))
+        values = np.full(len(original), encode(bucket, 0), np.int64)
+        start = self.number + first
+        return Keys(original, values, np.arange(start, start + len(original), dtype=np.int64))
 
 
 def shares_of(runs: Runs, buckets: int, most: int) -> list[tuple[Share, ...]]:

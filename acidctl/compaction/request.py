@@ -25,8 +25,6 @@ from acidctl.compaction.beside_hive import busy, refuse_old_ids, refuse_rebalanc
 from acidctl.compaction.due import below_straddlers, refuse_sorted, why_idle
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
-from acidctl.compaction.plan_tasks import Rebalance
-from acidctl.compaction.rebalance import parse_order
 from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed
 from acidctl.compaction.tasks import BucketTask, Task
@@ -69,7 +67,6 @@ class CompactionRequest:
         take_over: replace an entry of Hive's queue for the location that no worker has taken yet.
         wait: seconds to wait for another compaction in Hive's queue.
         buckets: number of buckets after a rebalance; 0 keeps the present number.
-        order_by: the columns by which a rebalance sorts.
         night: the id of the nightly run that it is a part of; empty without one.
         auto_off_by: whose property forbids compaction by thresholds: ``user``, ``table`` or ``database``; else empty.
     """
@@ -89,7 +86,6 @@ class CompactionRequest:
     locking: Locking = field(default_factory=Locking)
     auto_off_by: str = ""
     buckets: int = 0
-    order_by: str = ""
     night: str = ""
 
     def __post_init__(self) -> None:
@@ -266,7 +262,7 @@ def plan_resolved(location: ResolvedLocation, request: CompactionRequest) -> Pla
             request.writing,
             request.visibility_txn,
             table_type=request.table_type,
-            rebalance=_rebalance(request, location.metastore) if request.mode is Mode.REBALANCE else None,
+            rebalance=request.buckets if request.mode is Mode.REBALANCE else None,
         )
     except AcidctlError as error:
         return PlanRefused(location=location.shown, error=error, snapshot=snapshot)
@@ -314,12 +310,6 @@ def decide_resolved(location: ResolvedLocation, request: CompactionRequest) -> D
 def _busy(location: ResolvedLocation, request: CompactionRequest) -> RefusedError | None:
     skips_single = location.metastore.decides and not request.visibility_txn
     return busy(location.shown, location.metastore, skips_single=skips_single, take_over=request.take_over)
-
-
-def _rebalance(request: CompactionRequest, facts: MetastoreFacts) -> Rebalance:
-    assert facts.table  # else it is refused
-    columns = [column.name for column in facts.table.columns]
-    return Rebalance(request.buckets, parse_order(request.order_by, columns) if request.order_by else ())
 
 
 def of_changed_tables(

@@ -24,7 +24,7 @@ from acidctl.rows.read.row_numbers import Synthetic
 from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:
-    from acidctl.compaction.rebalance import Runs, Share, SortedShare
+    from acidctl.compaction.rebalance import Runs, Share
     from acidctl.location.metastore_schema import Declared
 
 ATTEMPTS = "_attempts"
@@ -135,7 +135,6 @@ class BucketTask(FileTask):
         segment: its index among the bucket's segments; None for the whole bucket.
         pieces: the groups of stripes into which the bucket may still be cut; they are not sent to executors.
         shares: the rows that this bucket gets from a rebalance, one share after another.
-        sorted_share: the rows that this bucket gets from a rebalance that sorts all rows.
     """
 
     __repr__ = one_line
@@ -151,12 +150,11 @@ class BucketTask(FileTask):
     segment: int | None = None
     pieces: tuple[StripeGroup, ...] = ()
     shares: tuple[Share, ...] = ()
-    sorted_share: SortedShare | None = None
 
     @property
     def is_spread(self) -> bool:
         """Say if it gives rows new ids."""
-        return bool(self.shares or self.sorted_share)
+        return bool(self.shares)
 
     @property
     def sources(self) -> tuple[Input, ...]:

@@ -1,1 +1,1 @@
-"""Tables to try things on: the walk-through table and large generated ones."""
+"""The table to try things on."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from acidctl.acid.names import is_hidden, parse_partition, unescape
 from acidctl.base.errors import AcidctlError, NotFoundError
-from acidctl.cleaning.trash import is_hdfs
 from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _HOMES = "/user"
 _TRASH = ".Trash"
+_HDFS = ("webhdfs", "swebhdfs", "hdfs")
 _TIME = re.compile(r"[0-9]{13}")
 """The time in milliseconds that Hadoop appends to a name that already exists in the trash."""
 
@@ -96,7 +96,7 @@ def hdfs_trash_files(fs: FileSystem, roots: Sequence[str], on_closed: OnClosed) 
     Args:
         roots: its directory, and its locations elsewhere.
     """
-    if not is_hdfs(fs):
+    if fs.spec.protocol not in _HDFS:
         return
     for checkpoint in _checkpoints(fs, roots, on_closed):
         for root in roots:

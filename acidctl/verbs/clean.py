@@ -28,7 +28,7 @@ from acidctl.wording import human_bytes, human_count
 _CHECKED_AT_ONCE = 100
 """Locations for whose tables a metastore is asked at once whether they are still the same."""
 
-_QUESTIONS = {How.TRASH: "Move to the trash", How.HDFS: "Move to the trash of HDFS", How.DELETE: "Delete for good"}
+_QUESTIONS = {How.TRASH: "Move to the trash", How.DELETE: "Delete for good"}
 
 
 def clean(

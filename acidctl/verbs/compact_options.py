@@ -97,13 +97,6 @@ class ModeOptions(Options):
         most=4096,
         help="With --rebalance: how many; by default as many as there are.",
     )
-    order_by: str | None = option(
-        None,
-        "--order-by",
-        metavar="COLUMNS",
-        typed=True,
-        help="With --rebalance: sort all rows, 'day desc, id'.",
-    )
 
     @property
     def mode(self) -> Mode:
@@ -240,6 +233,5 @@ class CompactOptions(RunOptions, ModeOptions):
             writing=self.writing.writing(apply_all_deletes=self.apply_all_deletes),
             locking=self.locks.locking(events.warn, age),
             buckets=self.buckets or 0,
-            order_by=self.order_by or "",
             night=run_id,
         )

@@ -9,7 +9,6 @@ from acidctl.verbs.compact_options import RunOptions
 from acidctl.verbs.options import Kind, LockOptions, Options, TrashOptions, WorkOptions, group, option
 
 if TYPE_CHECKING:
-    from acidctl.base.deadline import DailyWindow
     from acidctl.verbs.policy import TablePolicy
 
 
@@ -107,9 +106,6 @@ class NightlyOptions(RunOptions, TrashOptions):
         help="Keep trash and backups of repairs for this long. What this run cleans is never purged.",
     )
     leftovers: bool = option(False, "--leftovers", help="Clean abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
-    window: DailyWindow | None = option(
-        None, "--window", kind=Kind.WINDOW, help="Work only in these hours, e.g. 01:00-05:00, local time."
-    )
     state: str | None = option(
         None,
         "--state",

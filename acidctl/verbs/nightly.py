@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.base.deadline import DailyWindow, Deadline
+from acidctl.acid.reasons import Code, reason
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import RefusedError, unexpected
 from acidctl.compaction.run import Engine
 from acidctl.location.change.own_files import new_run_id
@@ -34,18 +33,6 @@ _SHARE, _MOST_SECONDS = 0.1, 1800.0
 
 _PORTION = 200
 """Locations that are cleaned together: their listings are in memory."""
-
-
-def _end_of_work(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
-    """Return when the run ends, and the reason if nothing may be done now."""
-    ends = [] if deadline is None else [deadline]
-    if window is not None:
-        now = datetime.now()
-        left = window.seconds_left(now)
-        if left is None:
-            return Deadline(), reason(Code.OUT_OF_HOURS, window=str(window), now=f"{now:%H:%M}")
-        ends.append(left)
-    return (Deadline(time.monotonic() + min(ends)) if ends else Deadline()), None
 
 
 def time_to_compact(left: float) -> float:
@@ -150,13 +137,9 @@ def nightly(
     options.tasks.check("--jobs", options.tasks.jobs)
     options.writing.writing()  # refuses wrong properties before the first part
     wanted = (policies or Policies()).by_default(options.policy)
-    until, closed = _end_of_work(options.window, options.deadline)
+    until = Deadline.after(options.deadline)
     run_id = new_run_id()
     on_begin(run_id)
-    if closed and not options.dry_run:
-        for place in selection.places:
-            yield _step(Part.COMPACT, postponed(str(place), closed), run_id)
-        return
     state = NightlyState(Path(options.state), events.warn) if options.state else None
     alone = state.alone(options.locks.lock_wait) if state and not options.dry_run else nullcontext()
     with selection.resolver.limited(until), alone:
@@ -238,7 +221,6 @@ class _Parts:
                 dry_run=dry_run,
                 leftovers=self.options.leftovers,
                 no_trash=self.options.no_trash,
-                trash=self.options.trash,
                 locks=self.options.locks,
                 work=self._work(),
             )

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.arguments import as_columns, as_count, as_flag, as_pairs, as_size, as_text, as_texts, unusable
-from acidctl.base.deadline import DailyWindow, as_seconds
+from acidctl.base.deadline import as_seconds
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import did_you_mean
 
@@ -34,7 +34,6 @@ class Kind(StrEnum):
     SIZE = "size"
     COUNT = "count"
     NUMBER = "number"
-    WINDOW = "window"
     PAIRS = "pairs"
     """Several settings with their values: the option is repeated."""
     COLUMNS = "columns"
@@ -121,7 +120,7 @@ def made(kind: type[Any], values: dict[str, Any]) -> Any:
 class Options:
     """The base of the options of verbs, which takes the values of Python.
 
-    A duration may be seconds, ``"24h"`` or a timedelta, a size bytes or ``"512m"``, a window text; a flag is a bool.
+    A duration may be seconds, ``"24h"`` or a timedelta, a size bytes or ``"512m"``; a flag is a bool.
 
     Raises:
         UsageProblem: a value is not of its kind, out of its bounds, or not one of the choices.
@@ -161,8 +160,6 @@ def _as_kind(value: Any, name: str, face: Option) -> Any:
             return as_pairs(value, name)
         case Kind.COLUMNS:
             return as_columns(value, name)
-        case Kind.WINDOW:
-            return value if isinstance(value, DailyWindow) else DailyWindow.parse(as_text(value, name))
     return as_text(os.fspath(value) if isinstance(value, os.PathLike) else value, name)
 
 
@@ -180,23 +177,11 @@ class TrashOptions(Options):
     no_trash: bool = option(
         False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
     )
-    trash: str = option(
-        "location",
-        "--trash",
-        choices=("location", "hdfs"),
-        shown="location",
-        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.no_trash and self.trash == "hdfs":
-            raise UsageProblem("--no-trash deletes at once", "", "leave out --trash hdfs")
 
     @property
     def how(self) -> str:
         """Return the destination, as :class:`acidctl.cleaning.apply.How` names it."""
-        return "delete" if self.no_trash else "hdfs" if self.trash == "hdfs" else "trash"
+        return "delete" if self.no_trash else "trash"
 
 
 @dataclass(frozen=True, kw_only=True)

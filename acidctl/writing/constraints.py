@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from acidctl.base.errors import BadDataError, RefusedError, UsageProblem
-from acidctl.metastore import write_interface
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import UnknownMethod
 from acidctl.metastore.tables import HiveTable
@@ -30,11 +30,11 @@ class Constraints:
     @classmethod
     def of(cls, metastore: Metastore, table: HiveTable) -> Constraints:
         """Return the constraints that the metastore has; a version without constraints has none."""
-        request = write_interface.ConstraintsRequest(database=table.database, table=table.name)
+        request = interface.ConstraintsRequest(database=table.database, table=table.name)
         try:
-            not_null = metastore.call(write_interface.GET_NOT_NULL, request).constraints
-            defaults = metastore.call(write_interface.GET_DEFAULTS, request).constraints
-            checks = metastore.call(write_interface.GET_CHECKS, request).constraints
+            not_null = metastore.call(interface.GET_NOT_NULL, request).constraints
+            defaults = metastore.call(interface.GET_DEFAULTS, request).constraints
+            checks = metastore.call(interface.GET_CHECKS, request).constraints
         except UnknownMethod:
             return cls()
         return cls(

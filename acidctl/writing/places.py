@@ -15,7 +15,7 @@ from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.base.printable import printable
 from acidctl.location.change.own_files import OWNER, Owner, write_checked
 from acidctl.location.change.publication import show, shows_by_copies
-from acidctl.metastore import write_interface
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.lossless import RawStruct, text_value, texts_value
 from acidctl.metastore.tables import BATCH, HivePartition, HiveTable, partitions_of_values
@@ -197,16 +197,16 @@ class Places:
                 3: text_value(self._table.name),
                 _STORAGE_OF_PARTITION: table.fields[_STORAGE]._replace(payload=storage),
             }
-            partition.set_texts(write_interface.PARTITION_PARAMETERS, {})
-            partition.set_long(write_interface.PARTITION_WRITE_ID, transaction.write_id)
+            partition.set_texts(interface.PARTITION_PARAMETERS, {})
+            partition.set_long(interface.PARTITION_WRITE_ID, transaction.write_id)
             made.append(partition)
         added: set[str] = set()
         for batch in batches(made, BATCH):
-            request = write_interface.AddPartitionsRequest(*table_name, tuple(batch), need_result=True)
-            answer = self._metastore.call(write_interface.ADD_PARTITIONS, request)
+            request = interface.AddPartitionsRequest(*table_name, tuple(batch), need_result=True)
+            answer = self._metastore.call(interface.ADD_PARTITIONS, request)
             added.update(map(self._require_here, answer.partitions))
         for names in batches([name for name in new if name not in added], BATCH):
-            for partition in self._metastore.call(write_interface.GET_RAW_PARTITIONS, *table_name, tuple(names)):
+            for partition in self._metastore.call(interface.GET_RAW_PARTITIONS, *table_name, tuple(names)):
                 self._require_here(partition)
         return added
 

@@ -15,7 +15,7 @@ from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.names import partition_name
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError, ConflictError
-from acidctl.metastore import interface, write_interface
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
 from acidctl.metastore.interface import LockType, Operation
@@ -179,10 +179,10 @@ class WriteTransaction:
 
     def _allocate(self, txn: int, *, again: bool = False) -> None:
         """Give the transaction its write id; the metastore copies it into the record of the lock, which comes later."""
-        request = write_interface.AllocateWriteIdsRequest(
+        request = interface.AllocateWriteIdsRequest(
             self._table.database, self._table.name, (txn,), True if again else None
         )
-        (given,) = self._metastore.call(write_interface.ALLOCATE_WRITE_IDS, request).write_ids
+        (given,) = self._metastore.call(interface.ALLOCATE_WRITE_IDS, request).write_ids
         self.write_id = given.write_id
 
     def _seen(self) -> tuple[ValidTxns, ValidWriteIds]:
@@ -209,7 +209,7 @@ class WriteTransaction:
     def _is_in_conflict(self) -> bool:
         """Return whether a writer that committed since the opening makes the commit fail (Hive 4)."""
         with suppress(UnknownMethod):
-            return bool(self._metastore.call(write_interface.LATEST_TXN_IN_CONFLICT, self.id) > 0)
+            return bool(self._metastore.call(interface.LATEST_TXN_IN_CONFLICT, self.id) > 0)
         return False
 
     def _has_news(self, before: ValidWriteIds) -> bool:
@@ -224,8 +224,8 @@ class WriteTransaction:
         if self._statement.is_dynamic and names:
             operation = Operation.UPDATE if self._changes_rows else Operation.INSERT
             self._metastore.call(
-                write_interface.ADD_DYNAMIC_PARTITIONS,
-                write_interface.DynamicPartitions(
+                interface.ADD_DYNAMIC_PARTITIONS,
+                interface.DynamicPartitions(
                     self.id, self.write_id, self._table.database, self._table.name, tuple(names), operation
                 ),
             )
@@ -269,6 +269,7 @@ class WriteTransaction:
             is_ours = name in worth and (last < 1 or last == self.write_id)
             if is_ours:
                 struct.set_texts(parameters, struct.texts(parameters) | worth[name])
+                struct.set_long(write_id, self.write_id)
             return is_ours
 
         with suppress(AcidctlError):  # the rows are written, and the counts are only given up
@@ -281,26 +282,25 @@ class WriteTransaction:
     def _alter(self, partitions: Sequence[str], change: Callable[[str, RawStruct, int, int], bool]) -> None:
         """Alter the table, or these partitions if it has any, where `change` returns True."""
         given = self._table.database, self._table.name
-        context = write_interface.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
-        valid = replace(self.write_ids, open=tuple(id_ for id_ in self.write_ids.open if id_ != self.write_id))
-        last = context, self.write_id, str(valid)
+        context = interface.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"})
+        lists = str(replace(self.write_ids, open=tuple(id_ for id_ in self.write_ids.open if id_ != self.write_id)))
         if not self._table.partition_keys:
             table = raw_table(self._metastore, self._table)
             if change("", table, *_OF_TABLE):
                 if self._keeps_counts:
-                    request = write_interface.AlterTableRequest(*given, table, *last)
-                    self._metastore.call(write_interface.ALTER_TABLE, request)
+                    request = interface.AlterTableRequest(*given, table, context, self.write_id, lists)
+                    self._metastore.call(interface.ALTER_TABLE, request)
                 else:
-                    self._metastore.call(write_interface.ALTER_TABLE_OF_HIVE_3, *given, table, context)
+                    self._metastore.call(interface.ALTER_TABLE_OF_HIVE_3, *given, table, context)
             return
         for batch in batches(partitions, BATCH):
-            raw = self._metastore.call(write_interface.GET_RAW_PARTITIONS, *given, tuple(batch))
+            raw = self._metastore.call(interface.GET_RAW_PARTITIONS, *given, tuple(batch))
             changed = tuple(one for one in raw if change(name_of_partition(self._table, one), one, *_OF_PARTITION))
             if changed and self._keeps_counts:
-                parts = write_interface.AlterPartitionsRequest(*given, changed, *last)
-                self._metastore.call(write_interface.ALTER_PARTITIONS, parts)
+                parts = interface.AlterPartitionsRequest(*given, changed, context, self.write_id, lists)
+                self._metastore.call(interface.ALTER_PARTITIONS, parts)
             elif changed:
-                self._metastore.call(write_interface.ALTER_PARTITIONS_OF_HIVE_3, *given, changed, context)
+                self._metastore.call(interface.ALTER_PARTITIONS_OF_HIVE_3, *given, changed, context)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -341,8 +341,8 @@ class WriteTransaction:
             held.abort()
 
 
-_OF_TABLE = write_interface.TABLE_PARAMETERS, write_interface.TABLE_WRITE_ID
-_OF_PARTITION = write_interface.PARTITION_PARAMETERS, write_interface.PARTITION_WRITE_ID
+_OF_TABLE = interface.TABLE_PARAMETERS, interface.TABLE_WRITE_ID
+_OF_PARTITION = interface.PARTITION_PARAMETERS, interface.PARTITION_WRITE_ID
 
 
 def newest_valid(ids: ValidWriteIds) -> int:
@@ -357,7 +357,7 @@ def newest_valid(ids: ValidWriteIds) -> int:
 def raw_table(metastore: Metastore, table: HiveTable) -> RawStruct:
     """Return a table with every field that the metastore sent, so that altering it loses none."""
     request = interface.GetTableRequest(table.database, table.name, **metastore.settings.translation)
-    raw = metastore.call(write_interface.GET_RAW_TABLE, request).table
+    raw = metastore.call(interface.GET_RAW_TABLE, request).table
     assert isinstance(raw, RawStruct)
     return raw
 

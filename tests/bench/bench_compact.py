@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from java_peers import JavaPeers
     from server_peers import ServerPeers
-
-    from acidctl.demo.options import BigOptions
+    from support.made.big_tables import BigOptions
 
 SMALL = 20
 """Rows of each of the many small deltas."""
@@ -53,7 +52,7 @@ class Case:
 
     def options(self, rows: int) -> BigOptions:
         """What the generator makes."""
-        from acidctl.demo.options import BigOptions
+        from support.made.big_tables import BigOptions
 
         shape = {"deletes": 0, **self.shape}
         if self.is_small:
@@ -220,8 +219,8 @@ def hive_compacts(peers: JavaPeers, table: Path, case: Case, options: BigOptions
     """Hive's compactor, which must write as many `rows`; what it made is removed again."""
     from pyarrow import orc
     from support.judge.txns import Txns
+    from support.made.big_tables import ROW
 
-    from acidctl.demo.big import ROW
     from acidctl.orc.types import hive_type
 
     txns = Txns(options.write_ids + options.delete_write_ids)
@@ -242,8 +241,7 @@ def hive_compacts(peers: JavaPeers, table: Path, case: Case, options: BigOptions
 def hive_4_compacts(peers: ServerPeers, write_ids: int, table: Path, case: Case, rows: int) -> dict[str, float]:
     """Both compactors of Hive 4, as :func:`hive_compacts`."""
     from pyarrow import orc
-
-    from acidctl.demo.big import ROW
+    from support.made.big_tables import ROW
 
     measured = {}
     for way in ("mr", "query"):
@@ -303,7 +301,8 @@ def measure(
     case: Case, verify: str, rows: int, rounds: int, peers: JavaPeers | None, servers: ServerPeers | None
 ) -> None:
     """The lines of one case."""
-    from acidctl.demo.big import write_big
+    from support.made.big_tables import write_big
+
     from acidctl.storage.registry import open_location
 
     options = case.options(rows)

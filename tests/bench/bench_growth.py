@@ -299,7 +299,6 @@ def cases() -> list[Case]:
         "history TABLE",
         holds=True,
     )
-    add("rows", 250_000, nothing, "demo --big --rows SIZE TABLE/big")
     add("columns", 1000, with_columns, *reads, *sees, *past, major, *checks, "validate --deep TABLE", holds=True)
     add("deltas", 400, with_deltas, *looks, *checks, *past, *reads, *sees, "cat --at 5 --count TABLE")
     add("deltas", 400, with_deltas, "validate --deep TABLE", f"{auto} TABLE", holds=True)

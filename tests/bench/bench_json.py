@@ -28,9 +28,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyorc
 from pyarrow import orc
+from support.made.big_tables import BigOptions, write_big
 
-from acidctl.demo.big import write_big
-from acidctl.demo.options import BigOptions
 from acidctl.rows.export.json_lines import json_buffers
 from acidctl.rows.export.sinks import open_sink
 from acidctl.storage.registry import open_location

@@ -81,8 +81,8 @@ def names_of(number: int) -> tuple[str, list[str]]:
 
 def contents() -> dict[str, bytes]:
     """What the files hold, by the name that :func:`files` gives it."""
-    from acidctl.demo.big import write_big
-    from acidctl.demo.options import BigOptions
+    from support.made.big_tables import BigOptions, write_big
+
     from acidctl.storage.registry import open_location
 
     with tempfile.TemporaryDirectory() as folder:

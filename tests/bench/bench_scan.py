@@ -25,10 +25,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyorc
 from pyarrow import orc
+from support.made.big_tables import ROW, BigOptions, write_big
 
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.demo.big import ROW, write_big
-from acidctl.demo.options import BigOptions
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.types import hive_type
 from acidctl.orc.write.writer_settings import WriterSettings

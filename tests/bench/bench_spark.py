@@ -24,10 +24,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader
+from support.made.big_tables import ROW, BigOptions, write_big
 
 from acidctl.acid import bucket as codec
-from acidctl.demo.big import ROW, write_big
-from acidctl.demo.options import BigOptions
 from acidctl.demo.walkthrough import write_directory
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.types import OrcType, row_of
@@ -66,7 +65,7 @@ def write_acid(table: Path, row: OrcType, batches: Iterable[pa.RecordBatch], row
 
 
 def narrow(folder: Path, rows: int) -> Iterator[pa.RecordBatch]:
-    """The rows of `acidctl demo --big`."""
+    """The rows of a big table."""
     fs, path = open_location(str(folder))
     write_big(fs, path, BigOptions(rows=rows, write_ids=1, deletes=0, base=True))
     for batch in Scan(take_snapshot(fs, path)).batches():

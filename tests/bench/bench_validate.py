@@ -21,8 +21,8 @@ from pathlib import Path
 
 MAKE = """
 import sys
-from acidctl.demo.big import write_big
-from acidctl.demo.options import BigOptions
+from support.made.big_tables import write_big
+from support.made.big_tables import BigOptions
 from acidctl.storage.registry import open_location
 rows = int(sys.argv[2])
 write_big(*open_location(sys.argv[1]), BigOptions(rows=rows, write_ids=10, base=True, deletes=rows // 100))

@@ -40,9 +40,9 @@ from support.servers.metastore_server import CONDITIONS, MetastoreServer
 
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from acidctl.metastore.queue import Wish, find_compactions, request_compaction
 from acidctl.metastore.settings import find_settings
-from acidctl.metastore.write_interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _WARM = 6
@@ -120,8 +120,8 @@ class Bench:
 
     def bad_tables(self, slow_rows: int) -> list[Wish]:
         """One that is damaged, one that is gone when its turn comes, and one that takes long."""
-        from acidctl.demo.big import write_big
-        from acidctl.demo.options import BigOptions
+        from support.made.big_tables import BigOptions, write_big
+
         from acidctl.storage.registry import open_location
 
         names = ("damaged", "gone", "slow")

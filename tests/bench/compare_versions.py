@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.made.big_tables import big_table
+
 COMPACT = ("compact", "--engine", "local", "--jobs", "1", "--assume-committed=0s")
 
 
@@ -59,16 +61,14 @@ CASES = (
 )
 
 
-def tables(rows: int, partitions: int) -> dict[str, tuple[str, ...]]:
-    """The tables by name, as options of `acidctl demo`."""
-    big = ("--big", "--rows", str(rows))
-    few = ("--big", "--rows", "20", "--inserts", "3", "--deletes", "2", "--partitions", str(partitions))
+def tables(rows: int, partitions: int) -> dict[str, dict[str, int | bool]]:
+    """The shapes of the tables by name; that of `acidctl demo` has none."""
     return {
-        "small": (),
-        "partitions": few,
-        "deltas": (*big, "--inserts", "10", "--deletes", "0"),
-        "clean": (*big, "--inserts", "10", "--deletes", "0", "--base"),
-        "dirty": (*big, "--inserts", "1", "--deletes", str(rows // 1000), "--base"),
+        "small": {},
+        "partitions": {"rows": 20, "write_ids": 3, "deletes": 2, "partitions": partitions},
+        "deltas": {"rows": rows, "write_ids": 10, "deletes": 0},
+        "clean": {"rows": rows, "write_ids": 10, "deletes": 0, "base": True},
+        "dirty": {"rows": rows, "write_ids": 1, "deletes": rows // 1000, "base": True},
     }
 
 
@@ -163,9 +163,11 @@ def main() -> None:
     cases = [case for case in CASES if asked.only in case.name]
     with tempfile.TemporaryDirectory(prefix="acidctl-bench-") as name:
         folder = Path(name)
-        for table, options in tables(asked.rows, asked.partitions).items():
-            if any(case.table == table for case in cases):
-                run(old, ("demo", *options, str(folder / table)))
+        for table, shape in tables(asked.rows, asked.partitions).items():
+            if shape and any(case.table == table for case in cases):
+                big_table(folder / table, **shape)
+            elif any(case.table == table for case in cases):
+                run(old, ("demo", str(folder / table)))
         print("| CPU, ms | old min | old median | new min | new median | min | median of pairs | wall min |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|")
         for case in cases:

@@ -735,15 +735,3 @@ def test_a_rebalance_whose_transaction_is_lost_leaves_nothing(table_4: Table) ->
 
 def test_buckets_are_for_a_rebalance(table_4: Table) -> None:
     assert table_4.compact("--major", "--buckets", "3").status == 2
-
-
-def test_a_rebalance_sorts_by_columns_and_by_nothing_else(table_4: Table) -> None:
-    found = table_4.compact("--rebalance", "--buckets", "2", "--order-by", "upper(a)")
-    assert (found.status, "'upper(a)'" in found.err) == (7, True)
-    assert "open_txns" not in table_4.fake.calls
-    assert table_4.compact("--rebalance", "--buckets", "2", "--order-by", "A desc").status == 0
-    assert table_4.fake.wishes[-1].order_by == "order by A desc"
-    after = sorted(table_4.read(), key=lambda row: row["ROW__ID"]["rowid"])
-    assert [row["a"] for row in after] == sorted((row["a"] for row in table_4.rows), reverse=True)
-    assert {row["ROW__ID"]["writeid"] for row in after} == {3}
-    assert table_4.compact("--major", "--order-by", "a").status == 2

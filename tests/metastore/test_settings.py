@@ -66,9 +66,20 @@ def test_without_an_address_there_is_none_and_secrets_alone_make_none() -> None:
     "given",
     [{"port": "1"}, {"uris": "u:p@h"}, {"uris": "thrift://h:x"}, {"uris": "thrift://h", "selection": "best"},
      {"uris": "thrift://h", "protection": "some"}, {"uris": "thrift://h", "framed": "perhaps"},
-     {"uris": "thrift://h", "timeout": "0"}, {"uris": "thrift://h", "discovery": "consul"},
+     {"uris": "thrift://h", "timeout": "0"},
      {"uris": "thrift://h", "headers": "no"}],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(UsageProblem):
         find_settings(given, {})
+
+
+def test_a_metastore_that_only_zookeeper_knows_is_refused_unless_its_address_is_given(tmp_path: Path) -> None:
+    environ = site(
+        tmp_path, **{"metastore.thrift.uris": "zk1:2181,zk2", "metastore.service.discovery.mode": "zookeeper"}
+    )
+    with pytest.raises(UsageProblem, match="ZooKeeper"):
+        find_settings({}, environ)
+    found = find_settings({"uris": "thrift://one:9083"}, environ)
+    assert found
+    assert found.shown == "thrift://one:9083"

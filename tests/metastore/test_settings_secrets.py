@@ -78,7 +78,7 @@ def test_what_is_no_address_is_refused_and_a_password_in_it_never_repeated(uri: 
     "values",
     [
         {"timeout": "0"}, {"timeout": "-1"}, {"timeout": "1e9"}, {"timeout": "100000000"}, {"timeout": "5 parsecs"},
-        {"tls": "perhaps"}, {"auth": "ntlm"}, {"protection": "some"}, {"selection": "BEST"}, {"discovery": "dns"},
+        {"tls": "perhaps"}, {"auth": "ntlm"}, {"protection": "some"}, {"selection": "BEST"},
         {"nonsense": "1"}, {"headers": "x"},
     ],
 )  # fmt: skip

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import pickle
+import re
 import struct as packing
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.metastore.fake_metastore import METHODS, FakeMetastore, LastWords, answer_bytes, fake_metastore
+from support.paths import REPO
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TType
 
@@ -19,7 +27,7 @@ from acidctl.base.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, Unreadable
-from acidctl.metastore.wire import Method, Struct, WireType
+from acidctl.metastore.wire import Interface, Method, Struct, WireType
 
 _NUMBER = bytes([0, 0, 0, 2])
 """Of the question: one says who one is before it."""
@@ -87,9 +95,10 @@ def values(code: int, detail: Any) -> st.SearchStrategy[Any]:
 def structs(cls: type[Struct]) -> st.SearchStrategy[Any]:
     """Any struct; what may be missing is missing at times."""
     fields: dict[str, st.SearchStrategy[Any]] = {}
+    rows = {row[2]: row for row in cls.thrift_spec if row}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        _, wire_type = field.metadata["wire"]
-        found = values(wire_type.code, wire_type.detail)
+        _, code, _, detail, _ = rows[field.name]
+        found = values(code, detail)
         fields[field.name] = st.none() | found if field.default is None else found
     return st.fixed_dictionaries(fields).map(lambda made: cls(**made))
 
@@ -299,3 +308,96 @@ def test_an_answer_to_another_question_is_none(binary: FakeMetastore) -> None:
         asked(binary, interface.GET_ALL_DATABASES, late)
     with pytest.raises(Unreadable, match="no answer"):
         asked(binary, interface.GET_ALL_DATABASES, reply("get_all_databases"))
+
+
+# --- declarations ---------------------------------------------------------------------------------------------------
+
+TEXT = """
+// Some colours.
+enum Colour {
+  RED = 1, BLUE = 7
+}
+
+// A point of a drawing.
+//
+// Attributes:
+//     x: to the right.
+struct Point {
+  1: i64 x
+  4: optional string name
+  5: i32 colour = Colour.BLUE
+  6: map<string, list<Point2>> others
+  7: Point2 centre = {}
+}
+
+struct Point2 {
+  2: list<i32> parts = [3, 4]
+  3: set<i64> ids
+  4: binary raw
+  5: string word = "a b"
+  6: optional bool is_big
+}
+
+MOST = 12
+MOVE = void move(Point, map<string, i64>, bool)
+    throws Gone, Never [once, raw]
+FIND = list<Point> find()
+"""
+
+
+def test_a_declaration_says_types_numbers_and_defaults() -> None:
+    made = Interface(TEXT, __name__)
+    point = made["Point"]()
+    assert (point.x, point.name, point.colour, point.others) == (0, None, made["Colour"].BLUE, {})
+    assert point.centre == made["Point2"]((3, 4), frozenset(), b"", "a b", None)
+    assert [row and row[:3] for row in made["Point"].thrift_spec] == [
+        None, (1, TType.I64, "x"), None, None, (4, TType.STRING, "name"), (5, TType.I32, "colour"),
+        (6, TType.MAP, "others"), (7, TType.STRUCT, "centre"),
+    ]  # fmt: skip
+    assert made["Point"].__doc__ == "A point of a drawing.\n\nAttributes:\n    x: to the right."
+    assert list(made["Colour"]) == [1, 7]
+    assert made["MOST"] == 12
+    move, find = made["MOVE"], made["FIND"]
+    assert (move.name, move.raises, move.repeatable, move.raw, move.loose) == (
+        "move", ("Gone", "Never"), False, True, False,
+    )  # fmt: skip
+    assert [one.code for one in move.arguments] == [TType.STRUCT, TType.MAP, TType.BOOL]
+    assert [row and row[2] for row in move.answer.thrift_spec] == [None, "raised1", "raised2"]
+    assert (find.raises, find.repeatable, find.answer.thrift_spec[0][1]) == ((), True, TType.LIST)
+    with pytest.raises(AttributeError, match="Nobody"):
+        made["Nobody"]
+
+
+def test_no_line_of_the_interface_is_passed_over() -> None:
+    names = set(interface.INTERFACE.declarations)
+    text = (REPO / "acidctl/metastore/interface.idl").read_text("utf-8")
+    assert names == set(re.findall(r"^(?:struct |enum )?(\w+) (?:=|\{)", text, re.MULTILINE))
+    for name in names:
+        made = getattr(interface, name)
+        if isinstance(made, type) and issubclass(made, Struct):
+            body = interface.INTERFACE.declarations[name].text
+            assert len(dataclasses.fields(made)) == len(re.findall(r"^  \d+:", body, re.MULTILINE)), name  # type: ignore[arg-type]
+
+
+def test_threads_that_ask_at_once_get_one_class() -> None:
+    made = Interface(TEXT, __name__)
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(lambda _: made["Point"], range(64)))) == 1
+
+
+def test_structs_travel_between_processes() -> None:
+    entry = interface.QueueEntry(3, "db", "t", type=interface.CompactionType.MINOR)
+    assert pickle.loads(pickle.dumps(entry)) == entry
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        entry.id = 4  # type: ignore[misc]
+
+
+def test_the_interface_is_read_from_a_zip(tmp_path: Path) -> None:
+    """So Spark's executors have the package."""
+    from acidctl.spark.shipping import zip_package
+
+    zip_package(REPO / "acidctl", tmp_path / "acidctl.zip")
+    code = "from acidctl.metastore import interface as i; print(i.__file__, i.GET_TABLE.name, i.LockType.EXCLUSIVE)"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "acidctl.zip")}
+    run = subprocess.run([sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [f"{tmp_path}/acidctl.zip/acidctl/metastore/interface.py", "get_table_req", "3"]

@@ -11,7 +11,7 @@ import pytest
 from support.servers.hive_server import HiveServer
 
 from acidctl.base.errors import RefusedError
-from acidctl.metastore import write_interface
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import HiveTable, get_table
@@ -52,8 +52,8 @@ def counted(hive: HiveServer, name: str) -> str:
 def known(metastore: Metastore, name: str, *partitions: str) -> list[int | None]:
     """The rows of each partition, or of the table, that the metastore calls accurate."""
     if partitions:
-        raw = metastore.call(write_interface.GET_RAW_PARTITIONS, "default", name, partitions)
-        found = [one.texts(write_interface.PARTITION_PARAMETERS) for one in raw]
+        raw = metastore.call(interface.GET_RAW_PARTITIONS, "default", name, partitions)
+        found = [one.texts(interface.PARTITION_PARAMETERS) for one in raw]
     else:
         found = [dict(get_table(metastore, "default", name).parameters)]
     return [int(one["numRows"]) if "BASIC" in one.get("COLUMN_STATS_ACCURATE", "") else None for one in found]

@@ -29,7 +29,6 @@ from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.txn.locks import LeaderLock, ReadLock
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
-from acidctl.metastore.wire import BOOL, STRING, method
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -443,9 +442,11 @@ def test_one_initiator_works_at_a_time(real_hive: HiveServer, acidctl: Acidctl) 
     metastore.close()
 
 
-DROP_TABLE = method("drop_table", (STRING, STRING, BOOL), None, "NoSuchObjectException MetaException", repeatable=False)
-DROP_PARTITION = method(
-    "drop_partition_by_name", (STRING, STRING, STRING, BOOL), BOOL, "NoSuchObjectException MetaException"
+DROP_TABLE = interface.INTERFACE.method(
+    "void drop_table(string, string, bool) throws NoSuchObjectException, MetaException [once]"
+)
+DROP_PARTITION = interface.INTERFACE.method(
+    "bool drop_partition_by_name(string, string, string, bool) throws NoSuchObjectException, MetaException"
 )
 
 

@@ -1,4 +1,4 @@
-"""acidctl logs in to real metastores: Kerberos, tokens, passwords, TLS, HTTP, ZooKeeper, and where a server is gone."""
+"""acidctl logs in to real metastores: Kerberos, tokens, passwords, TLS, HTTP, and where a server is gone."""
 
 from __future__ import annotations
 

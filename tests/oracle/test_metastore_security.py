@@ -13,8 +13,7 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.kdc import Kdc
 from support.servers.metastore_clients import MetastoreClients
 from support.servers.metastore_server import MetastoreServer
-from support.servers.metastore_ways import Compact, Discovery, Framed, Http, Kerberos, Password, Tls, Way
-from support.servers.zookeeper_server import ZooKeeperServer
+from support.servers.metastore_ways import Compact, Framed, Http, Kerberos, Password, Tls, Way
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
@@ -162,14 +161,3 @@ def test_frames_and_the_compact_protocol_are_those_of_the_client(servers: Server
     servers.let_in(server.client)
     for name in ("framed", "compact"):
         servers.refused(without(server.client, name))
-
-
-@of_hive(4)
-def test_a_zookeeper_knows_the_metastores_that_run(servers: Servers, metastore: Start, tmp_path: Path) -> None:
-    zookeeper = servers.keep(lambda: ZooKeeperServer(tmp_path / "zookeeper"))
-    server = metastore(Discovery(zookeeper))
-    servers.let_in(server.client)
-    assert "NoNode for /others" in servers.refused(server.client | {"metastore.zookeeper.namespace": "others"})
-    server.stop()
-    servers.refused(server.client)
-    assert str(server.port) not in zookeeper.ask("dump")

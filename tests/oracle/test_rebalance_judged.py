@@ -125,25 +125,6 @@ def test_rows_have_the_ids_of_hives_own_rebalance_and_all_goes_on(
     assert {key[1] for key, _ in ours.rows()} == {encode(0), encode(1)}
 
 
-@pytest.mark.parametrize("order", ["name", "id desc nulls last"])
-def test_rows_are_sorted_as_hive_sorts_them(hive: HiveServer, acidctl: Acidctl, order: str) -> None:
-    """Rows with equal values may stand in any order among themselves: here only those without a name are."""
-    number = len(order)
-    ours, theirs = (filled(hive, f"sorted_{whose}_{number}") for whose in ("ours", "theirs"))
-    found = rebalance(acidctl, hive, ours.name, "--buckets", "3", "--order-by", order, "--verify", "full")
-    assert found.status == 0, found.err
-    by_hive(hive, theirs.name, f"clustered into 3 buckets order by {order}")
-    rows, expected = judged(ours), theirs.rows()
-    assert [key for key, _ in rows] == [key for key, _ in expected]
-    assert [row[1] for _, row in rows] == [row[1] for _, row in expected]
-    assert values(rows) == values(expected)
-    if "id" in order:
-        assert rows == expected
-    changed(ours)
-    judged(ours)
-    clean_by_hive(hive, ours.name)
-
-
 def test_an_order_that_is_asked_for_is_understood_by_hives_own_worker(hive: HiveServer, acidctl: Acidctl) -> None:
     table = filled(hive, "asked_for")
     before = table.judge()

@@ -15,7 +15,7 @@ import pytest
 from support.histories.history import WritingHistory
 from support.servers.hive_server import HiveServer
 
-from acidctl.metastore import write_interface
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.settings import find_settings
@@ -72,11 +72,11 @@ def test_the_metastore_keeps_all_it_holds_of_a_table(real_hive: HiveServer, part
 
 def kept(metastore: Metastore, name: str, partitioned: bool) -> list[object]:
     """All fields of a table and of its partition but those that a writer has to change."""
-    structs = [(raw_table(metastore, get_table(metastore, "default", name)), write_interface.TABLE_PARAMETERS)]
-    changing = {write_interface.TABLE_WRITE_ID, write_interface.PARTITION_WRITE_ID}
+    structs = [(raw_table(metastore, get_table(metastore, "default", name)), interface.TABLE_PARAMETERS)]
+    changing = {interface.TABLE_WRITE_ID, interface.PARTITION_WRITE_ID}
     if partitioned:
-        (found,) = metastore.call(write_interface.GET_RAW_PARTITIONS, "default", name, ("p=1",))
-        structs.append((found, write_interface.PARTITION_PARAMETERS))
+        (found,) = metastore.call(interface.GET_RAW_PARTITIONS, "default", name, ("p=1",))
+        structs.append((found, interface.PARTITION_PARAMETERS))
     fields: list[object] = []
     for struct, parameters in structs:
         texts = struct.texts(parameters)

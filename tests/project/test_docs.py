@@ -90,9 +90,9 @@ def test_every_page_has_every_section(name: str | None) -> None:
 
 
 def test_defaults_choices_and_ranges_are_said() -> None:
-    demo, ls, top = (docs.man_page(PAGES[name]) for name in ("demo", "ls", "cli"))
-    assert "The default is 1000000." in demo
-    assert "From 1 to 4096." in demo
+    worker, compact, ls, top = (docs.man_page(PAGES[name]) for name in ("hive worker", "compact", "ls", "cli"))
+    assert "The default is 25s." in worker
+    assert "From 1 to 4096." in compact
     assert r"\fBcurrent\fR|\fBobsolete\fR|\fBaborted\fR|\fBignored\fR" in ls
     assert r"\fBACIDCTL_DEBUG\fR" in top
 

@@ -7,7 +7,6 @@ import shutil
 import sys
 import threading
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,8 @@ from acidctl.base.errors import AcidctlError, EnvironmentProblem, MemoryProblem,
 from acidctl.spark import shipping
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import SMALLEST_BATCH, TASK_BYTES, make_batches, run_tasks
-from acidctl.spark.shipping import check_facts, package_zip, problems_of, process_dir, zip_package
-from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one, split_pickled
+from acidctl.spark.shipping import package_zip, process_dir, zip_package
+from acidctl.spark.worker import Failure, as_acidctl_error, run_one, split_pickled
 
 MB = 1 << 20
 NO_SPARK: Session = None  # type: ignore[assignment]
@@ -137,37 +136,6 @@ def test_a_missing_module_names_the_package_and_the_remedy() -> None:
     error = as_acidctl_error(ModuleNotFoundError("No module named 'isal.igzip'", name="isal.igzip"))
     assert "cannot import isal" in error.what
     assert f"{sys.executable} -m pip install isal" in error.hint
-
-
-def test_executor_with_another_python_is_refused() -> None:
-    facts = executor_facts(0)
-    assert facts.problems == ()
-    check_facts([facts])
-    with pytest.raises(EnvironmentProblem, match=r"runs Python 3\.7\.1, this is Python"):
-        check_facts([facts, replace(facts, python="3.7.1")])
-    lacking = replace(facts, host="node7", executable="/usr/bin/python3", problems=(("protobuf", "No module"),))
-    with pytest.raises(EnvironmentProblem) as caught:
-        check_facts([facts, lacking])
-    assert caught.value.what == "The Python of the executor on node7 (/usr/bin/python3) cannot import protobuf"
-    assert "/usr/bin/python3 -m pip install protobuf" in caught.value.hint
-
-
-def test_all_that_an_executor_lacks_is_named() -> None:
-    facts = executor_facts(0)
-    assert dict(facts.versions)["pyarrow"]
-    assert list(problems_of(facts)) == []
-    lacking = replace(facts, problems=(("isal", "No module named isal"), ("numpy", "broken")))
-    (problem,) = problems_of(lacking)
-    assert problem.what.endswith("cannot import isal, numpy")
-    assert "-m pip install isal numpy;" in problem.hint
-    old = replace(facts, versions=(*((name, v) for name, v in facts.versions if name != "pyarrow"), ("pyarrow", "9.0")))
-    (problem,) = problems_of(old)
-    assert problem.what.startswith("pyarrow is too old in the Python (")
-    assert problem.why.startswith("it is version 9.0, and acidctl needs ")
-    for_some = (*facts.versions, ("pyorc", "0.1"), ("hdfs", "1.0"))
-    assert list(problems_of(replace(facts, versions=for_some))) == [], "no task of most stores needs them"
-    newer = tuple((name, "9000.0.1+local") for name, _ in facts.versions)
-    assert list(problems_of(replace(facts, versions=newer))) == []
 
 
 def test_the_zip_is_the_same_each_time(tmp_path: Path) -> None:

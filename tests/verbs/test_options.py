@@ -7,7 +7,6 @@ import math
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, replace
-from datetime import time as clock
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,10 @@ import numpy as np
 import pytest
 
 import acidctl.verbs
-from acidctl.base.deadline import DailyWindow
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.command_table import command_named
 from acidctl.verbs.compact_options import CompactOptions, WriteOptions
-from acidctl.verbs.maintain_options import CleanOptions, NightlyOptions, PurgeOptions, RestoreOptions
+from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, declared, made
 from acidctl.verbs.reading.dump import DumpOptions
 from acidctl.verbs.reading.validate import ValidateOptions
@@ -64,7 +62,6 @@ WRONG: dict[Kind, list[Any]] = {
     Kind.NAMES: [1, b"x", [1], {"a": "b"}],
     Kind.PAIRS: [1, "a=b", [1], [("a",)], {"a": 1}, [("a", 1)]],
     Kind.COLUMNS: [1, "a=b", ["ab"], {1: "a"}],
-    Kind.WINDOW: [1, "always", ["01:00-05:00"]],
 }
 WRONG |= {Kind.SECONDS: WRONG[Kind.DURATION], Kind.NEW_FILE: WRONG[Kind.FILE], Kind.DIRECTORY: WRONG[Kind.FILE]}
 WRONG |= {Kind.ARGUMENT: WRONG[Kind.TEXT]}
@@ -112,7 +109,6 @@ def test_a_value_of_another_kind_is_refused_with_its_name(kind: type, name: str)
         (ValidateOptions, "rules", "V26", ("V26",)),
         (ValidateOptions, "rules", ["V26", "V27"], ("V26", "V27")),
         (WriteOptions, "properties", {"orc.compress": "zlib"}, (("orc.compress", "zlib"),)),
-        (NightlyOptions, "window", "01:00-05:00", DailyWindow(clock(1), clock(5))),
     ],
 )
 def test_a_value_may_be_as_python_or_the_command_line_has_it(made_of: Any, name: str, value: Any, taken: Any) -> None:
@@ -130,7 +126,6 @@ def test_a_duration_is_taken_in_any_form(age: Any) -> None:
     "wrong",
     [
         lambda: PurgeOptions(older_than="soon"),  # type: ignore[arg-type]
-        lambda: CleanOptions(trash="bin"),
         lambda: LockOptions(lock=False, break_lock=True),
         lambda: LockOptions(lock=False, lock_wait=1.0),
     ],

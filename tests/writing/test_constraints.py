@@ -11,7 +11,7 @@ import pytest
 from support.writing import WrittenTable, written_table
 
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError, UsageProblem
-from acidctl.metastore.write_interface import ColumnConstraint, NotNull
+from acidctl.metastore.interface import ColumnConstraint, NotNull
 from acidctl.verbs.writing.writable_table import WritableTable
 
 OLD = [(1, "x")]

@@ -39,6 +39,6 @@ def command(call: Call[CompactOptions]) -> int:
 
     options = call.options
     unused = ["apply_all_deletes"] if options.minor else []
-    shared.refuse_unused(f"--{options.mode}", *unused, *([] if options.rebalance else ["buckets", "order_by"]))
+    shared.refuse_unused(f"--{options.mode}", *unused, *([] if options.rebalance else ["buckets"]))
     screen = call.screen(is_plan=options.dry_run)
     return screen.show(compact(call.selection, options, screen))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.base.arguments import size_in_bytes
-from acidctl.base.deadline import DailyWindow, duration_seconds
+from acidctl.base.deadline import duration_seconds
 from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.location.arguments import is_hive_name
@@ -117,7 +117,6 @@ WRITE_ID = NumberType("WRITE_ID", 0)
 SIZE = ParsedType("size", size_in_bytes, "size: write it as 512m or 2g")
 DURATION = ParsedType("time", duration_seconds, "duration: write it as 90s, 30m, 2h or 1d")
 DURATION_OR_SECONDS = ParsedType("time", _seconds, "duration: write it as 90s, 30m, 2h or 1d")
-WINDOW = ParsedType("from-to", DailyWindow.parse)
 DIRECTORY = PathType("dir")
 LOCATION = LocationType("dir")
 FILE = PathType("file")

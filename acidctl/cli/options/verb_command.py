@@ -18,7 +18,6 @@ from acidctl.cli.options.param_types import (
     FILE,
     NEW_FILE,
     SIZE,
-    WINDOW,
     NumberType,
     comma_separated,
 )
@@ -40,7 +39,6 @@ _TYPES: dict[Kind, Any] = {
     Kind.SECONDS: DURATION_OR_SECONDS,
     Kind.SIZE: SIZE,
     Kind.COUNT: COUNT,
-    Kind.WINDOW: WINDOW,
     Kind.FILE: FILE,
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,

@@ -8,20 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from acidctl.base.errors import ConflictError, RefusedError
+from acidctl.base.errors import ConflictError
 from acidctl.compaction.merge.agreement import LiveRows
-from acidctl.compaction.merge.event_stream import HELD_ROWS, EventStream, all_live, reopen, stripe_done
+from acidctl.compaction.merge.event_stream import EventStream, all_live, reopen, stripe_done
 from acidctl.compaction.merge.merge import Chunk, StripeRun, merge, sorted_events
 from acidctl.compaction.merge.written import write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.values import spread_checksum
-from acidctl.compaction.rebalance import Runs, Share, SortedShare, sort_keys, sorted_places
+from acidctl.compaction.rebalance import Runs, Share
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, StripeCopy
-from acidctl.orc.read.common_type import same_types
 from acidctl.orc.read.id_runs import id_run
-from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys, Longs
+from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Longs
 from acidctl.rows.read.events import EventFile, Ids, with_ids
-from acidctl.rows.read.selection import kept_rows
 from acidctl.rows.read.visibility import live_rows
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
@@ -61,10 +59,6 @@ def run_spread(task: BucketTask) -> BucketResult:
             side = _Shared(fs, task, share, dead)
             yield from side.numbered()
             expected += side.proof()
-        if task.sorted_share:
-            all_rows = _Sorted(fs, task, task.sorted_share, dead)
-            yield from all_rows.numbered()
-            expected += all_rows.proof()
 
     return BucketResult(task.bucket, write_output(fs, task, 0, events(), lambda: expected))
 
@@ -125,75 +119,6 @@ class _Shared(EventStream):
         self._left_out.append(ids.keys.original)
         if self._task.verify.compares_values:
             self._expected -= RowProof(0, 0, spread_checksum(ids, rows, self._task.row))
-
-
-class _Sorted(EventStream):
-    """The rows of one bucket of a rebalance that sorts all rows; the sort columns of all rows are in memory."""
-
-    def __init__(self, fs: FileSystem, task: BucketTask, share: SortedShare, dead: DeleteSet) -> None:
-        def keep(source: EventFile, ids: Ids) -> Bools | None:
-            return live_rows(source, ids, task.write_ids, dead)
-
-        super().__init__(fs, task, task.inserts, keep, lambda _: False)
-        self._share = share
-
-    def numbered(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with their new ids.
-
-        Raises:
-            ConflictError: the number of rows differs from the count.
-            RefusedError: the rows are too large for one array.
-        """
-        share, bucket = self._share, self._task.bucket
-        keys, stripes, starts = self._keys()
-        if starts[-1] != share.total:
-            raise _changed(int(starts[-1]), share.total)
-        chosen = sorted_places(keys)[share.number : share.number + share.count]
-        as_stored = np.argsort(chosen)
-        places = chosen[as_stored]
-        cuts = np.searchsorted(places, starts)
-        parts: list[pa.Array] = []
-        for (source, stripe), start, low, high in zip(stripes, starts, cuts, cuts[1:], strict=False):
-            if low < high:
-                parts.append(self._load(source, stripe).rows.take(pa.array(places[low:high] - start)))
-                if self._task.verify.compares_values:
-                    self._expected += RowProof(0, 0, self._values(parts[-1]))
-        try:
-            rows = pa.concat_arrays(same_types(parts)).take(pa.array(np.argsort(as_stored)))
-        except pa.ArrowInvalid as error:
-            raise RefusedError(
-                f"the {share.count} rows of a bucket are too large to be sorted", str(error), "give more --buckets"
-            ) from error
-        for first in range(0, share.count, HELD_ROWS):
-            new = share.new_keys(bucket, first, min(first + HELD_ROWS, share.count))
-            ids = Ids(np.full(len(new), INSERT, np.int64), new, new.original)
-            yield with_ids(ids, rows.slice(first, len(new)))
-
-    def proof(self) -> RowProof:
-        """Return the proof of the rows to write; their values were added before sorting."""
-        keys = self._share.new_keys(self._task.bucket, 0, self._share.count)
-        return RowProof(len(keys), key_checksum(keys), self._expected.values)
-
-    def _keys(self) -> tuple[list[pa.Table], list[tuple[EventFile, int]], Longs]:
-        """Return the sort keys of the rows of all stripes, and how many rows come before each stripe."""
-        keys: list[pa.Table] = []
-        stripes: list[tuple[EventFile, int]] = []
-        counts = [0]
-        for source, _ in self._sources:
-            with source.open() as events:
-                for stripe in range(events.stripes):
-                    ids, rows = self._both(events, stripe)
-                    kept = self._kept(source, ids)
-                    rows = rows if kept is None else kept_rows(rows, kept)
-                    keys.append(sort_keys(rows, self._share.order))
-                    stripes.append((source, stripe))
-                    counts.append(len(rows))
-        return keys, stripes, np.cumsum(np.array(counts, np.int64))
-
-    def _values(self, rows: pa.Array) -> int:
-        original = np.full(len(rows), self._share.write_id, np.int64)
-        ids = Ids(original, Keys(original, original, original), original)
-        return spread_checksum(ids, rows, self._task.row)
 
 
 def _all_in_order(pieces: Sequence[StripeRun]) -> Iterator[tuple[Ids, pa.Array]]:

@@ -45,7 +45,7 @@ class Session:
         java: the Java that was started, or None when Spark ran already.
         driver: the Java process, or None when Spark ran already (``spark-submit``, a notebook).
         log: the output of Java.
-        shipped: whether the package was sent, and the executors' Python checked.
+        shipped: whether the package was sent, and the executors have come.
     """
 
     context: SparkContext

@@ -32,7 +32,7 @@ from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import client, interface
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import Unreachable
-from acidctl.metastore.queue import WORKING, find_compactions, kind_of
+from acidctl.metastore.queue import WORKING, entry_name, find_compactions, kind_of
 from acidctl.metastore.txn.transaction import Heartbeats
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.storage.port import FileSystemSpec
@@ -238,7 +238,9 @@ class Worker:
             self._on_error(failure)
             return True
         if why:
-            error = RefusedError(f"the compaction of {entry.name} was put back into Hive's queue", why, _POOL_HINT)
+            error = RefusedError(
+                f"the compaction of {entry_name(entry)} was put back into Hive's queue", why, _POOL_HINT
+            )
             self._ended(replace(Worked.after(entry, _refused(entry, error)), of=None))
         return bool(why)
 
@@ -280,8 +282,8 @@ class Worker:
         try:
             outcome = self._compact(metastore, heartbeats, worker, entry, until)
         except Exception as error:  # noqa: BLE001 - a bug in one entry must not stop the others
-            what = unexpected(error, f"while {entry.name} was compacted")
-            outcome = Outcome(location=entry.name, result=Result.FAILED, error=what)
+            what = unexpected(error, f"while {entry_name(entry)} was compacted")
+            outcome = Outcome(location=entry_name(entry), result=Result.FAILED, error=what)
         finally:
             with self._lock:
                 del self._deadlines[worker]
@@ -308,7 +310,7 @@ class Worker:
             try:
                 found = location_of(entry, self._storage, SnapshotResolver(warehouse=Warehouse(metastore)))
             except (NotFoundError, UsageProblem) as error:  # Hive's own worker refuses such an entry, too
-                raise RefusedError(f"{entry.name} is not compacted", str(error), "") from error
+                raise RefusedError(f"{entry_name(entry)} is not compacted", str(error), "") from error
         except Exception as error:
             mark_ended(metastore, entry, error)
             if isinstance(error, RefusedError):
@@ -337,7 +339,10 @@ class Worker:
     def _request(self, entry: interface.QueueEntry) -> CompactionRequest:
         request = replace(self._options.request(), mode=Mode(kind_of(entry.type)))
         if request.mode is Mode.REBALANCE:
-            return replace(request, buckets=max(entry.buckets or 0, 0), order_by=entry.order_by or "")
+            if entry.order_by:
+                hint = "let Hive's own workers do it"
+                raise RefusedError("acidctl sorts no rows", f"a rebalance was asked for with {entry.order_by}", hint)
+            return replace(request, buckets=max(entry.buckets or 0, 0))
         return request
 
     def _carried_out(
@@ -381,7 +386,7 @@ class Worker:
 
 
 def _refused(entry: interface.QueueEntry, error: RefusedError) -> Outcome:
-    return Outcome(location=entry.name, result=Result.REFUSED, error=error)
+    return Outcome(location=entry_name(entry), result=Result.REFUSED, error=error)
 
 
 # --- engines ----------------------------------------------------------------------------------------------------------

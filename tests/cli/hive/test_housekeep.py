@@ -147,27 +147,3 @@ def test_many_are_ended_at_once(ask: Ask, fake4: FakeHive) -> None:
     assert ask(fake4, "housekeep", "--yes", "-o", "jsonl").status == 0
     assert fake4.calls.count("abort_txns") == 3
     assert all(fake4.txns[id_].state == TxnState.ABORTED for id_ in ids)
-
-
-def test_servers_that_zookeeper_knows_are_asked_whether_they_keep_house(
-    acidctl: Ask, fake4: FakeHive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from acidctl.metastore import client
-    from acidctl.metastore.settings import MetastoreSettings, address_of
-
-    server_addresses = client.server_addresses
-
-    def known(settings: MetastoreSettings) -> object:
-        """What ZooKeeper would say."""
-        return (address_of(fake4.address, settings),) if settings.quorum else server_addresses(settings)
-
-    monkeypatch.setattr(client, "server_addresses", known)
-    dead = fake4.begin(ago=9000)
-    fake4.config["metastore.housekeeping.threads.on"] = "true"
-    line = ("hive", "housekeep", "--yes", "--metastore", "zk:2181", "--set", "metastore.discovery=zookeeper")
-    refused = acidctl(*line)
-    assert (refused.status, "runs Hive's housekeeping itself" in refused.err) == (7, True)
-    assert states(fake4) == {dead: TxnState.OPEN}
-    fake4.config.clear()
-    assert acidctl(*line).status == 0
-    assert states(fake4) == {dead: TxnState.ABORTED}

@@ -454,13 +454,6 @@ def test_a_damaged_run_does_not_stop_the_others(acidctl, table: Path) -> None:  
     assert (damaged / "base_1").is_dir()
 
 
-def test_the_trash_of_hdfs_is_for_hdfs(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]
-    before = names(table)
-    assert acidctl("clean", "--yes", "--trash", "hdfs", table).status == 2
-    assert acidctl("clean", "--yes", "--trash", "hdfs", "--no-trash", table).status == 2
-    assert names(table) == before
-
-
 SLOW = """
 import sys, time
 from acidctl.storage.local.filesystem import LocalFileSystem

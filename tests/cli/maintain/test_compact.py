@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from pyarrow import orc, parquet
 from support.tables import CLEAN_NOW, json_rows, snapshot_of
 
-from acidctl.cli.options.param_types import DURATION, SIZE, DailyWindow
+from acidctl.cli.options.param_types import DURATION, SIZE
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.rows.scan.scan import Scan
@@ -192,20 +191,6 @@ def test_sizes_are_read_with_their_units(text: str, bytes_: int) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800), ("1w", 604800)])
 def test_durations_are_read_with_their_units(text: str, seconds: float) -> None:
     assert DURATION.convert(text, None, None) == seconds
-
-
-@pytest.mark.parametrize(
-    ("window", "now", "left"),
-    [
-        ("01:00-05:00", "00:59", None), ("01:00-05:00", "01:00", 4 * 3600), ("01:00-05:00", "04:59", 60),
-        ("01:00-05:00", "05:00", None), ("22:00-02:00", "23:00", 3 * 3600), ("22:00-02:00", "01:00", 3600),
-        ("22:00-02:00", "02:00", None), ("00:00-00:00", "12:00", 12 * 3600),
-    ],
-)  # fmt: skip
-def test_window_gives_the_seconds_that_are_left(window: str, now: str, left: float | None) -> None:
-    start, end = (datetime.strptime(part, "%H:%M").time() for part in window.split("-"))
-    hour, minute = map(int, now.split(":"))
-    assert DailyWindow(start, end).seconds_left(datetime(2026, 11, 22, hour, minute)) == left
 
 
 def test_a_location_that_is_named_twice(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]

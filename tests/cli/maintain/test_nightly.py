@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -150,17 +149,6 @@ def test_what_bytes_do_not_reach_is_left(acidctl: Acidctl, warehouse: Path) -> N
     assert found.status == 13
     assert ranked(found, "compact", "postponed") == [last]
     assert ranked(acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse), "compact") == [last]
-
-
-def test_out_of_hours_nothing_is_done_but_a_plan_is_shown(acidctl: Acidctl, warehouse: Path) -> None:
-    now = datetime.now()
-    window = f"{now + timedelta(hours=2):%H:%M}-{now + timedelta(hours=3):%H:%M}"
-    found = acidctl(*DUE, "--yes", "--exit-code", "--window", window, "-o", "jsonl", warehouse)
-    assert found.status == 13
-    (only,) = found.lines()
-    assert (only["location"], only["result"]) == (str(warehouse), "postponed")
-    assert "outside the window" in only["reason"]
-    assert len(ranked(acidctl(*DUE, "--dry-run", "--window", window, "-o", "jsonl", warehouse), "compact")) == 3
 
 
 def test_when_the_time_is_up_all_is_left_for_later(acidctl: Acidctl, warehouse: Path) -> None:

@@ -288,10 +288,11 @@ def test_listings_are_shown_only_after_a_moment(monkeypatch: pytest.MonkeyPatch)
 
 
 def tasks_of(acidctl: Acidctl, tmp_path: Path, kind: CompactionKind = CompactionKind.MAJOR) -> list[Task]:
+    from support.made.big_tables import big_table
     from support.tables import snapshot_of
 
     table = tmp_path / "t"
-    assert acidctl("demo", table, "--big", "--rows", "4000", "--deletes", "400", "--buckets", "2").status == 0
+    big_table(table, rows=4000, deletes=400, buckets=2)
     plan = plan_compaction(snapshot_of(table), kind, "_tmp_1")
     for name in (plan.staging, f"{plan.staging}/_attempts"):
         Path(name).mkdir(parents=True, exist_ok=True)

@@ -25,10 +25,9 @@ from acidctl.acid.writeids import ListReader, ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import LockType, Operation, TxnType
+from acidctl.metastore.interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest, LockType, Operation, TxnType
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.transactions import Transactions
-from acidctl.metastore.write_interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(3600)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.paths import PYTHONPATH, REPO
 
-OPTIONAL = ("thrift", "kazoo", "gssapi", "requests_gssapi", "s3fs", "gcsfs", "adlfs", "hdfs_native", "pandas", "polars")
+OPTIONAL = ("thrift", "gssapi", "requests_gssapi", "s3fs", "gcsfs", "adlfs", "hdfs_native", "pandas", "polars")
 WITHOUT = f"""
 import sys
 

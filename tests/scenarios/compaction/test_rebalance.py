@@ -28,28 +28,25 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
-from acidctl.compaction.plan_tasks import Rebalance
 from acidctl.compaction.proof.checksum import Verify
-from acidctl.compaction.rebalance import SortColumn
 from acidctl.compaction.run import Compacted, compact
 
 Rows = list[Any]
-Order = tuple[SortColumn, ...]
 
 
-def planned(table: Path, buckets: int, verify: Verify = Verify.FULL, order: Order = ()) -> CompactionPlan:
+def planned(table: Path, buckets: int, verify: Verify = Verify.FULL) -> CompactionPlan:
     return plan_compaction(
         snapshot_of(table),
         CompactionKind.MAJOR,
         f"_tmp_{uuid.uuid4()}",
         Writing(verify=verify),
         visibility_txn=99,
-        rebalance=Rebalance(buckets, order),
+        rebalance=buckets,
     )
 
 
-def rebalance(table: Path, buckets: int, verify: Verify = Verify.FULL, jobs: int = 1, order: Order = ()) -> Compacted:
-    (outcome,) = compact([planned(table, buckets, verify, order)], LocalEngine(jobs))
+def rebalance(table: Path, buckets: int, verify: Verify = Verify.FULL, jobs: int = 1) -> Compacted:
+    (outcome,) = compact([planned(table, buckets, verify)], LocalEngine(jobs))
     if outcome.error:
         raise outcome.error
     return outcome
@@ -95,28 +92,6 @@ def test_a_table_with_any_past_is_spread_evenly(
         patch.setattr(plan_tasks, "_COUNTED", at_once * 200)
         outcome = rebalance(table, buckets, verify)
     assert read_rows(table) == spread(before, buckets)
-    require_sound(table, outcome)
-
-
-@pytest.mark.sampled
-@pytest.mark.parametrize("verify", list(Verify))
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 6), st.booleans(), st.booleans())
-def test_a_table_with_any_past_is_sorted(
-    tmp_path_factory: pytest.TempPathFactory, verify: Verify, seed: int, buckets: int, descending: bool, first: bool
-) -> None:
-    table = random_table(tmp_path_factory.mktemp("t") / "t", seed)
-    before = read_rows(table)
-    order = (SortColumn(1, descending, first), SortColumn(0))
-    outcome = rebalance(table, buckets, verify, order=order)
-    ordered = sorted((row for _, row in before), key=lambda row: row["id"])
-    nulls = [row for row in ordered if row["value"] is None]
-    others = sorted(
-        (row for row in ordered if row["value"] is not None), key=lambda row: row["value"].encode(), reverse=descending
-    )
-    last = max((key[0] for key, _ in before), default=0)
-    rows = [*nulls, *others] if first else [*others, *nulls]
-    assert read_rows(table) == spread([((last, 0, 0), row) for row in rows], buckets)
     require_sound(table, outcome)
 
 
@@ -217,12 +192,12 @@ def test_an_insert_only_table_is_refused(tmp_path: Path) -> None:
             CompactionKind.MAJOR,
             "_tmp_1",
             table_type=TableType.INSERT_ONLY,
-            rebalance=Rebalance(),
+            rebalance=0,
         )
 
 
 def test_one_that_was_planned_without_its_transaction_is_not_carried_out(tmp_path: Path) -> None:
-    plan = plan_compaction(snapshot_of(two_deltas(tmp_path)), CompactionKind.MAJOR, "_tmp_1", rebalance=Rebalance(2))
+    plan = plan_compaction(snapshot_of(two_deltas(tmp_path)), CompactionKind.MAJOR, "_tmp_1", rebalance=2)
     (outcome,) = compact([plan], LocalEngine(1))
     assert isinstance(outcome.error, RefusedError)
     assert {path.name[:6] for path in tmp_path.iterdir()} == {"delta_"}
@@ -240,7 +215,7 @@ def test_killed_at_any_moment_it_is_seen_by_nobody(tmp_path: Path) -> None:
             CompactionKind.MAJOR,
             f"_tmp_{uuid.uuid4()}",
             visibility_txn=100,
-            rebalance=Rebalance(3),
+            rebalance=3,
         )
         (outcome,) = compact([plan])
         assert outcome.error is None, (count, outcome.error)

@@ -13,7 +13,7 @@ from support.tables import age, mark, snapshot_of
 from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 from support.trouble.locks import locked
 
-from acidctl.base.errors import AccessError, AcidctlError, NotFoundError, StorageError
+from acidctl.base.errors import NotFoundError
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.readers import what_is_read
@@ -156,91 +156,6 @@ def test_killed_purge_leaves_the_rows_and_is_finished(table: Path, tmp_path: Pat
         assert files(copy) == whole, at
         assert read(copy) == before, at
         assert not list(copy.glob(f"{TRASH}/*")), at
-
-
-def test_killed_move_to_the_trash_of_hdfs_loses_nothing(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On the local disk, under another name: what lies in that trash and in the table is all there was."""
-    home = tmp_path / "home"
-    monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
-    monkeypatch.setattr("acidctl.cleaning.apply.trash_of", lambda *_: str(home))
-    before, whole = read(table), files(table)
-    for at, copy in deaths(lambda copy: clean(copy, How.HDFS), table, tmp_path / "dead"):
-        assert read(copy) == before, at
-        moved = [str(path.relative_to(f"{home}{copy}")) for path in Path(f"{home}{copy}").rglob("*") if path.is_file()]
-        assert sorted([*files(copy), *moved]) == whole, at
-        age(copy, 1, *([LOCK] if (copy / LOCK).exists() else []))
-        clean(copy, How.HDFS, break_stale=True)
-        assert {path.name for path in copy.iterdir()} == CURRENT, at
-
-
-def test_names_that_are_taken_in_the_trash_of_hdfs(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home"
-    monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
-    monkeypatch.setattr("acidctl.cleaning.apply.trash_of", lambda *_: str(home))
-    Path(f"{home}{table}/base_3").mkdir(parents=True)
-    done = apply_plan(plan_cleaning(snapshot_of(table), ALL), How.HDFS)
-    (moved,) = (place for place in done.places if "base_3" in place)
-    assert moved.removeprefix(f"{home}{table}/base_3").isdigit()
-    assert len(list(Path(moved).glob("0*"))) == 2
-    # A file where a directory must be.
-    (table / "base_3").mkdir()
-    age(table, 30)
-    Path(f"{home}{table}").rename(tmp_path / "aside")
-    Path(f"{home}{table}").write_bytes(b"")
-    done = apply_plan(plan_cleaning(snapshot_of(table), ALL), How.HDFS)
-    assert done.places[0].startswith(f"{home}{table}")
-    assert not done.places[0].startswith(f"{home}{table}/")
-    assert Path(done.places[0]).is_dir()
-
-
-def test_trash_of_hdfs_is_refused_elsewhere() -> None:
-    from acidctl.base.errors import UsageProblem
-    from acidctl.cleaning.trash import require_hdfs, trash_of
-
-    with pytest.raises(UsageProblem, match="no trash of HDFS"):
-        require_hdfs(FS)
-
-    class Hdfs(LocalFileSystem):
-        def __init__(self, **options: str) -> None:
-            super().__init__(FileSystemSpec("webhdfs", tuple(options.items()), "nn:9870"))
-
-    require_hdfs(Hdfs())
-    assert trash_of(Hdfs(user="etl"), "/t") == "/user/etl/.Trash/Current"
-    with pytest.raises(UsageProblem, match="the user is not known"):
-        trash_of(Hdfs(), "/t")
-
-    class Telling(Hdfs):
-        def trash_root(self, path: str) -> str | None:
-            return "/zone/.Trash/etl" if path.startswith("/zone/") else None
-
-    assert trash_of(Telling(), "/zone/t") == "/zone/.Trash/etl/Current"
-    assert trash_of(Telling(user="etl"), "/t") == "/user/etl/.Trash/Current"
-
-
-def test_the_trash_of_an_encryption_zone(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    zone = tmp_path / "zone"
-    monkeypatch.setattr("acidctl.cleaning.apply.require_hdfs", lambda _: None)
-    monkeypatch.setattr(LocalFileSystem, "trash_root", lambda *_: f"{zone}/.Trash/etl", raising=False)
-    whole, plan = files(table), plan_cleaning(snapshot_of(table), ALL)
-
-    def no_zone(*_: object) -> None:
-        raise StorageError("cannot rename it", "IOException: it can't be moved from an encryption zone.")
-
-    def denied(*_: object) -> None:
-        raise AccessError("cannot create it", "permission denied")
-
-    for operation, fails, hint in (("rename", no_zone, "leave out --trash"), ("make_dirs", denied, "-provisionTrash")):
-        with monkeypatch.context() as patch, pytest.raises(AcidctlError) as error:
-            patch.setattr(LocalFileSystem, operation, fails)
-            apply_plan(plan, How.HDFS)
-        assert hint in error.value.hint
-        assert files(table) == whole
-    done = apply_plan(plan, How.HDFS)
-    assert all(place.startswith(f"{zone}/.Trash/etl/Current{table}/") for place in done.places)
 
 
 def test_a_location_that_was_dropped_is_not_made_again(table: Path) -> None:

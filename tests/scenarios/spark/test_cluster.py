@@ -1,4 +1,4 @@
-"""A real cluster: two workers, the package shipped to executors, their Python checked, one of them lost."""
+"""A real cluster: two workers, the package shipped to executors, one of them lost."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ import pytest
 from support.paths import PYTHONPATH
 from support.spark.cluster import standalone_cluster
 from support.spark.processes import marked, wait_until
-
-from acidctl.spark.worker import ExecutorFacts
 
 CODE = "from support.spark import cluster_scenarios; cluster_scenarios.main()"
 GONE = "from support.spark import cluster_scenarios; cluster_scenarios.gone()"
@@ -59,13 +57,11 @@ def test_runs_on_a_cluster_print_nothing(outcome: dict[str, Any]) -> None:
 def test_both_executors_take_part(outcome: dict[str, Any]) -> None:
     facts = outcome["plain"]["facts"]
     assert sorted(facts) == list(range(8))
-    assert all(isinstance(fact, ExecutorFacts) for fact in facts.values())
-    assert len({fact.folder for fact in facts.values()}) == 2
-    assert all(fact.problems == () for fact in facts.values())
+    assert len({folder for folder, _ in facts.values()}) == 2
 
 
 def test_the_package_comes_with_the_job(outcome: dict[str, Any]) -> None:
-    codes = {fact.code.rstrip("/").rpartition("/")[2] for fact in outcome["plain"]["facts"].values()}
+    codes = {Path(file).parents[1].name for _, file in outcome["plain"]["facts"].values()}
     assert len(codes) == 1
     assert re.fullmatch(r"acidctl-[0-9a-f]{12}\.zip", codes.pop())
     assert not [entry for entry in outcome["plain"]["path"] if entry.endswith(".zip") and "acidctl" in entry]
@@ -74,7 +70,7 @@ def test_the_package_comes_with_the_job(outcome: dict[str, Any]) -> None:
 def test_a_lost_executor_loses_no_task(outcome: dict[str, Any]) -> None:
     after = outcome["plain"]["after"]
     assert sorted(after) == list(range(6))
-    assert all(isinstance(fact, ExecutorFacts) for fact in after.values())
+    assert all(len(result) == 2 for result in after.values())
     assert [notice for notice in outcome["plain"]["notices"] if notice.startswith("Lost executor")]
 
 
@@ -82,9 +78,9 @@ def test_a_package_that_executors_miss_is_named(outcome: dict[str, Any]) -> None
     kind, what, why, hint, _ = outcome["bare python"]
     assert kind == "EnvironmentProblem"
     assert what.startswith("The Python of the executor on ")
-    assert what.endswith("cannot import pyarrow, numpy, fsspec, isal")
+    assert what.endswith("cannot import pyarrow")
     assert "No module named 'pyarrow'" in why
-    assert "-m pip install pyarrow numpy fsspec isal" in hint
+    assert "-m pip install pyarrow" in hint
 
 
 def test_a_cluster_without_room_is_told(outcome: dict[str, Any]) -> None:

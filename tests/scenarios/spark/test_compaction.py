@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.compacting import run_compaction
+from support.made.big_tables import big_table
 from support.spark.cluster import Cluster
 from support.tables import read_rows
 
@@ -39,20 +40,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse: two tables of two buckets, ten deltas with deletes."""
     folder = tmp_path_factory.mktemp("warehouse")
     for name in ("one", "two"):
-        made = acidctl(
-            "demo",
-            "--big",
-            "--rows",
-            "20000",
-            "--inserts",
-            "4",
-            "--deletes",
-            "50",
-            "--buckets",
-            "2",
-            str(folder / name),
-        )
-        assert made.returncode == 0, made.stderr
+        big_table(folder / name, rows=20_000, write_ids=4, deletes=50, buckets=2)
     return folder
 
 

@@ -20,8 +20,6 @@ from support.servers.yarn_server import SMALL, YarnServer
 from support.spark.processes import wait_until
 from support.tables import read_rows
 
-from acidctl.spark.worker import PACKAGES
-
 ETL = ("--conf", "spark.yarn.queue=etl")
 
 pytestmark = [pytest.mark.spark, pytest.mark.server]
@@ -97,13 +95,18 @@ def test_an_executor_that_is_killed_takes_no_compaction_along(
         assert not list((table / f"day={number}").glob("_tmp_*"))
 
 
+PACKAGES = (
+    ("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google", "protobuf"), ("fsspec", "fsspec"), ("isal", "isal"),
+)  # fmt: skip
+"""What tasks need: the folder and the distribution."""
+
+
 def python_archive(folder: Path) -> Path:
     """An environment in which there are the packages that tasks need, and no acidctl."""
     here = Path(sysconfig.get_path("purelib"))
     packages = folder / "packages"
     packages.mkdir()
-    for name, distribution in PACKAGES:
-        top = name.partition(".")[0]
+    for top, distribution in PACKAGES:
         (packages / top).symlink_to(here / top)
         for metadata in here.glob(f"{distribution}-*.dist-info"):
             (packages / metadata.name).symlink_to(metadata)

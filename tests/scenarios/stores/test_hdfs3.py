@@ -85,19 +85,6 @@ def test_what_is_written_is_coded_like_its_directory(zones: HdfsServer) -> None:
     assert not raw(zones).status(f"{open_location(plain)[1]}/base_0000003/bucket_00000").get("ecBit")
 
 
-def test_the_trash_of_a_zone_takes_what_is_cleaned_there(zones: HdfsServer) -> None:
-    table = demo(zones, "zone")
-    rows = rows_of(table)
-    done(*MAJOR, table)
-    out = done(*CLEAN_NOW, "--trash", "hdfs", "-o", "jsonl", table)
-    _, path = open_location(table)
-    places = json.loads(out)["hdfsTrash"]
-    assert len(places) == 4
-    assert all(f"/zone/.Trash/root/Current{path}/" in place for place in places)
-    assert {name for name in names_of(table) if name[0] != "."} == {"base_0000003"}
-    assert rows_of(table) == rows
-
-
 def test_a_zone_without_its_keys_is_told(zones: HdfsServer) -> None:
     pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
     table = demo(zones, "zone").replace(f"webhdfs://root@{zones.authority}", f"hdfs://root@{zones.rpc_authority}")

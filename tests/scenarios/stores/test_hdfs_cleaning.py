@@ -40,28 +40,6 @@ def table(hdfs: HdfsServer, request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.mark.sampled(3)
-def test_trash_of_hdfs_takes_entries_beside_those_of_one_name(table: str) -> None:
-    rows = rows_of(table)
-    fs, path = open_location(table)
-    here = f"/user/root/.Trash/Current{path}"
-    fs.make_dirs(f"{here}/delta_0000001_0000001_0000")  # a name that is taken
-    status, out, err = acidctl(*CLEAN_NOW, "--trash", "hdfs", "-o", "jsonl", table)
-    assert status == 0, err
-    places = json.loads(out)["hdfsTrash"]
-    assert len(places) == 4
-    assert all(f"{here}/" in place for place in places)
-    assert {name for name in names_of(table) if name[0] != "."} == {"base_0000003"}
-    assert rows_of(table) == rows
-    moved = {entry.path for entry in fs.list_dir(here).entries}
-    assert moved > FOUR
-    (stamped,) = moved - FOUR
-    assert stamped.startswith("delta_0000001_0000001_0000")
-    assert abs(int(stamped[len("delta_0000001_0000001_0000") :]) / 1000 - time.time()) < 3600
-    assert fs.exists(f"{here}/{stamped}/bucket_00000")
-    assert not fs.list_dir(f"{here}/delta_0000001_0000001_0000").entries
-
-
 def test_a_tree_is_cleaned_and_restored(hdfs: HdfsServer) -> None:
     url = f"webhdfs://root@{hdfs.authority}/test-{uuid.uuid4().hex}/orders"
     fs, path = open_location(url)
@@ -85,7 +63,7 @@ def test_a_tree_is_cleaned_and_restored(hdfs: HdfsServer) -> None:
 @pytest.mark.sampled(3)
 def test_a_user_who_may_not(hdfs: HdfsServer, table: str) -> None:
     before = names_of(table)
-    status, _, err = acidctl(*CLEAN_NOW, "--trash", "hdfs", table.replace("root@", "alice@"))
+    status, _, err = acidctl(*CLEAN_NOW, table.replace("root@", "alice@"))
     assert status == 5, err
     assert "permission denied" in err
     assert names_of(table) == before

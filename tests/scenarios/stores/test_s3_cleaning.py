@@ -8,7 +8,7 @@ import pytest
 from support.trouble.locks import locked
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
-from acidctl.base.errors import ConflictError, RefusedError, UsageProblem
+from acidctl.base.errors import ConflictError, RefusedError
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
@@ -49,8 +49,6 @@ def test_table_on_s3_is_cleaned_without_trash(bucket: str, s3_options: dict[str,
     with pytest.raises(RefusedError, match="can have no trash") as refused:
         apply_plan(plan)
     assert "--no-trash" in refused.value.hint
-    with pytest.raises(UsageProblem, match="no trash of HDFS"):
-        apply_plan(plan, How.HDFS)
     with locked(fs, path):
         with pytest.raises(ConflictError, match="is locked"), locked(fs, path):
             raise AssertionError

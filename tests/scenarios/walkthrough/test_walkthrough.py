@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.made.big_tables import big_table
 from support.tables import CLEAN_NOW, without_log
 
 FOUR = [
@@ -150,10 +151,9 @@ def test_meta_tells_what_the_tail_says(acidctl, crud: Path) -> None:  # type: ig
     assert found["stripes"][0]["lastKey"] == {"originalTransaction": 1, "bucket": 536870912, "rowId": 2}
 
 
-def test_demo_big_is_reproducible(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    args = ["--big", "--rows", "5000", "--inserts", "3", "--deletes", "70", "--buckets", "2", "--partitions", "2"]
+def test_a_big_table_is_reproducible(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     for name in ("a", "b"):
-        assert acidctl("demo", *args, "--base", tmp_path / name).status == 0
+        big_table(tmp_path / name, rows=5000, write_ids=3, deletes=70, buckets=2, partitions=2, base=True)
     one, other = (acidctl("cat", "--row-id", tmp_path / name / "p=1").out for name in ("a", "b"))
     assert one == other
     assert len(one.splitlines()) == 5000 - 70

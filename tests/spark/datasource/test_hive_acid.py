@@ -475,5 +475,5 @@ def test_sql_on_a_cluster_gives_the_rows_on_every_executor(cluster_outcome: dict
     found = cluster_outcome["on_cluster"]
     check_sql(found, folder)
     assert len({place for place, _ in found["executors"]}) == 2
-    assert all(re.search(r"acidctl-[0-9a-f]{12}\.zip/?$", code) for _, code in found["executors"])
+    assert all(re.search(r"acidctl-[0-9a-f]{12}\.zip/acidctl/", code) for _, code in found["executors"])
     assert found["handed over"] == (True, None)

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from support.engines.written_by_hive import HIVE23
+from support.made.big_tables import BigOptions, write_big
 from support.spark.source_tables import BIG_DELETES, BIG_ROWS
 
-from acidctl.demo.big import write_big
-from acidctl.demo.options import BigOptions
 from acidctl.storage.registry import open_location
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")

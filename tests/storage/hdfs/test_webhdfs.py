@@ -21,7 +21,6 @@ from acidctl.base.errors import (
     NotFoundError,
     StorageError,
 )
-from acidctl.cleaning.trash import trash_of
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 
@@ -102,13 +101,13 @@ def test_the_root_of_the_trash(answers: tuple[type[Answers], FileSystem]) -> Non
     """Of an encryption zone it is its own; servers before Hadoop 2.9 cannot be asked."""
     handler, fs = answers
     handler.body = json.dumps({"Path": "/zone/.Trash/root"}).encode()
-    assert trash_of(fs, "/zone/t") == "/zone/.Trash/root/Current"
+    assert fs.trash_root("/zone/t") == "/zone/.Trash/root"
     unknown = 'Invalid value for webhdfs parameter "op": No enum constant GETTRASHROOT'
     handler.status, handler.body = 400, remote("IllegalArgumentException", unknown)
-    assert trash_of(fs, "/zone/t") == "/user/root/.Trash/Current"
+    assert fs.trash_root("/zone/t") is None
     handler.status, handler.body = 403, remote("AccessControlException")
     with pytest.raises(AccessError, match="ask for the trash"):
-        trash_of(fs, "/zone/t")
+        fs.trash_root("/zone/t")
 
 
 @pytest.mark.parametrize(

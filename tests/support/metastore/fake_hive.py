@@ -21,7 +21,6 @@ from typing import Any
 
 from acidctl.acid.names import MAXL, partition_name, unescape
 from acidctl.metastore import interface as wire
-from acidctl.metastore import write_interface as writes
 from acidctl.metastore.interface import CompactionType, LockState, LockType, TxnState, TxnType
 from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.wire import Method
@@ -116,9 +115,9 @@ class FakeHive:
     """Whether a second commit of a transaction is no error, as for transactions that wrote."""
     committed: set[int] = field(default_factory=set)
     components: list[tuple[int, tuple[str, ...], int]] = field(default_factory=list)
-    not_null: tuple[writes.NotNull, ...] = ()
-    defaults: tuple[writes.ColumnConstraint, ...] = ()
-    checks: tuple[writes.ColumnConstraint, ...] = ()
+    not_null: tuple[wire.NotNull, ...] = ()
+    defaults: tuple[wire.ColumnConstraint, ...] = ()
+    checks: tuple[wire.ColumnConstraint, ...] = ()
     """What writers said of their partitions: transaction, names, operation."""
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
@@ -495,7 +494,7 @@ class FakeHive:
             found.append(wire.TableWriteIds(name, highest, tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
 
-    def _do_allocate_table_write_ids(self, request: writes.AllocateWriteIdsRequest) -> writes.AllocateWriteIdsResponse:
+    def _do_allocate_table_write_ids(self, request: wire.AllocateWriteIdsRequest) -> wire.AllocateWriteIdsResponse:
         table = f"{request.database}.{request.table}".lower()
         given = self.write_ids.setdefault(table, [])
         for txn in request.txns:
@@ -504,63 +503,63 @@ class FakeHive:
                 given[given.index(txn)] = 0  # belongs to nobody, and counts as committed
             if txn not in given:
                 given.append(txn)
-        ids = (writes.TxnToWriteId(txn, given.index(txn) + 1) for txn in request.txns)
-        return writes.AllocateWriteIdsResponse(tuple(ids))
+        ids = (wire.TxnToWriteId(txn, given.index(txn) + 1) for txn in request.txns)
+        return wire.AllocateWriteIdsResponse(tuple(ids))
 
     def _do_get_latest_txnid_in_conflict(self, txn: int) -> int:
         self._open_txn(txn)
         return self.conflict
 
-    def _do_add_dynamic_partitions(self, request: writes.DynamicPartitions) -> None:
+    def _do_add_dynamic_partitions(self, request: wire.DynamicPartitions) -> None:
         self._open_txn(request.txn)
         self.components.append((request.txn, request.partitions, request.operation))
 
-    def _do_alter_table_req(self, request: writes.AlterTableRequest) -> writes.AlterTableResponse:
+    def _do_alter_table_req(self, request: wire.AlterTableRequest) -> wire.AlterTableResponse:
         assert request.table
         key = (request.database, request.name)
-        parameters, write_id = request.table.texts(writes.TABLE_PARAMETERS), _write_id(request.table, 19)
+        parameters, write_id = request.table.texts(wire.TABLE_PARAMETERS), _write_id(request.table, 19)
         self.tables[key] = replace(self.tables[key], parameters=parameters, write_id=write_id)
-        return writes.AlterTableResponse()
+        return wire.AlterTableResponse()
 
     def _do_alter_table_with_environment_context(
-        self, database: str, name: str, table: RawStruct, context: writes.EnvironmentContext
+        self, database: str, name: str, table: RawStruct, context: wire.EnvironmentContext
     ) -> None:
-        self._do_alter_table_req(writes.AlterTableRequest(database, name, table, context))
+        self._do_alter_table_req(wire.AlterTableRequest(database, name, table, context))
 
-    def _do_alter_partitions_req(self, request: writes.AlterPartitionsRequest) -> writes.AlterTableResponse:
+    def _do_alter_partitions_req(self, request: wire.AlterPartitionsRequest) -> wire.AlterTableResponse:
         for raw in request.partitions:
             values = tuple(text.decode() for text in raw.fields[1].payload[1])
             known = self.partitions[request.database, request.table]
             name = next(name for name, one in known.items() if one.values == values)
-            parameters = raw.texts(writes.PARTITION_PARAMETERS)
+            parameters = raw.texts(wire.PARTITION_PARAMETERS)
             known[name] = replace(known[name], parameters=parameters, write_id=_write_id(raw, 10))
-        return writes.AlterTableResponse()
+        return wire.AlterTableResponse()
 
     def _do_alter_partitions_with_environment_context(
-        self, database: str, name: str, partitions: Sequence[RawStruct], context: writes.EnvironmentContext
+        self, database: str, name: str, partitions: Sequence[RawStruct], context: wire.EnvironmentContext
     ) -> None:
-        self._do_alter_partitions_req(writes.AlterPartitionsRequest(database, name, tuple(partitions), context))
+        self._do_alter_partitions_req(wire.AlterPartitionsRequest(database, name, tuple(partitions), context))
 
-    def _do_add_partitions_req(self, request: writes.AddPartitionsRequest) -> writes.AddPartitionsResult:
+    def _do_add_partitions_req(self, request: wire.AddPartitionsRequest) -> wire.AddPartitionsResult:
         added = []
         keys = [one.name for one in self.tables[request.database, request.table].partition_keys]
         for raw in request.partitions:
             values = tuple(text.decode() for text in raw.fields[1].payload[1])
             name = "/".join(map(partition_name, keys, values))
             location = raw.fields[6].payload.fields[2].payload.decode()
-            made = wire.Partition(values, wire.PartitionStorage(location), raw.texts(writes.PARTITION_PARAMETERS))
+            made = wire.Partition(values, wire.PartitionStorage(location), raw.texts(wire.PARTITION_PARAMETERS))
             if self.partitions[request.database, request.table].setdefault(name, made) is made:
                 added.append(raw)
-        return writes.AddPartitionsResult(tuple(added))
+        return wire.AddPartitionsResult(tuple(added))
 
-    def _do_get_not_null_constraints(self, _: writes.ConstraintsRequest) -> writes.NotNullResponse:
-        return writes.NotNullResponse(self.not_null)
+    def _do_get_not_null_constraints(self, _: wire.ConstraintsRequest) -> wire.NotNullResponse:
+        return wire.NotNullResponse(self.not_null)
 
-    def _do_get_default_constraints(self, _: writes.ConstraintsRequest) -> writes.ConstraintsResponse:
-        return writes.ConstraintsResponse(self.defaults)
+    def _do_get_default_constraints(self, _: wire.ConstraintsRequest) -> wire.ConstraintsResponse:
+        return wire.ConstraintsResponse(self.defaults)
 
-    def _do_get_check_constraints(self, _: writes.ConstraintsRequest) -> writes.ConstraintsResponse:
-        return writes.ConstraintsResponse(self.checks)
+    def _do_get_check_constraints(self, _: wire.ConstraintsRequest) -> wire.ConstraintsResponse:
+        return wire.ConstraintsResponse(self.checks)
 
     # -- locks ---------------------------------------------------------------------------------------------------
 

@@ -17,12 +17,12 @@ from thrift.protocol.TCompactProtocol import TCompactProtocol, TCompactProtocolA
 from thrift.Thrift import TApplicationException, TMessageType
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TMemoryBuffer, TTransportBase
 
-from acidctl.metastore import interface, write_interface
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import MetastoreSettings, find_settings
 from acidctl.metastore.wire import Method, Refusal
 
-_DECLARED = [*vars(write_interface).values(), *reversed(list(vars(interface).values()))]
+_DECLARED = [getattr(interface, name) for name in reversed(interface.INTERFACE.declarations)]
 METHODS = {one.name: one for one in _DECLARED if isinstance(one, Method)}
 """By name; of two that read one answer differently the first."""
 

@@ -33,7 +33,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
-from acidctl.metastore.interface import LockType, Operation, TxnType
+from acidctl.metastore.interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest, LockType, Operation, TxnType
 from acidctl.metastore.queue import (
     READY,
     WAITING_STATES,
@@ -45,7 +45,6 @@ from acidctl.metastore.queue import (
 )
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.transactions import Transactions
-from acidctl.metastore.write_interface import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from support.files.acid_files import B0, Event, delete, insert, write_acid
 from support.metastore.mortal import Mortals, mortals
 from support.metastore.stress_servers import Servers3, Servers4

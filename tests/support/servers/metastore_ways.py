@@ -14,7 +14,6 @@ from pathlib import Path
 from support.servers.hdfs_server import find_java
 from support.servers.jvm import run
 from support.servers.kdc import REALM, Kdc
-from support.servers.zookeeper_server import ZooKeeperServer
 
 
 class Way:
@@ -215,31 +214,7 @@ class Compact(Way):
         return {"metastore.thrift.compact.protocol.enabled": "true"}
 
 
-@dataclass(frozen=True)
-class Discovery(Way):
-    """Clients ask a ZooKeeper for the server's address, which registers itself there: 4.0.1 alone (4.1.0 loses it)."""
-
-    zookeeper: ZooKeeperServer
-
-    oldest = newest = 4
-    namespace = "hive_metastore"
-
-    def both(self) -> dict[str, str]:
-        return {
-            "metastore.service.discovery.mode": "zookeeper",
-            "metastore.zookeeper.namespace": self.namespace,
-            "metastore.zookeeper.kerberos.enabled": "false",
-            "metastore.thrift.uris": self.zookeeper.address,
-        }
-
-    def said(self) -> dict[str, str]:
-        return {"zookeeper": self.zookeeper.address, "namespace": self.namespace}
-
-    def is_open(self, port: int) -> bool:
-        return f"/{self.namespace}/127.0.0.1:{port}0" in self.zookeeper.ask("dump")  # a number follows
-
-
-WAYS = ("kerberos", "tls", "password", "http", "framed", "compact", "zookeeper")
+WAYS = ("kerberos", "tls", "password", "http", "framed", "compact")
 """Their names where one is started by hand."""
 
 
@@ -254,8 +229,4 @@ def way(name: str, directory: Path, started: ExitStack) -> Way:
         return Tls(directory / "tls")
     if kind == "password":
         return Password("alice", secrets.token_hex(8))
-    if kind == "zookeeper":
-        zookeeper = ZooKeeperServer(directory / "zookeeper")
-        started.callback(zookeeper.stop)
-        return Discovery(zookeeper)
     return {"http": Http, "framed": Framed, "compact": Compact}[kind]()

@@ -16,8 +16,8 @@ from acidctl.base.errors import AcidctlError
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
-from acidctl.spark.worker import executor_facts
 from support.spark.cluster import children
+from support.spark.executors import WHERE
 
 
 def main() -> None:
@@ -43,9 +43,11 @@ def plain_and_lost(options: SparkOptions, workers: list[int]) -> dict[str, Any]:
     notices: list[str] = []
     began = time.monotonic()
     with start_session(options) as session:
-        facts = dict(run_tasks([0.3] * 8, executor_facts, session, [1 << 30] * 8))
+        facts = dict(run_tasks([WHERE] * 8, eval, session, [1 << 30] * 8))
         first = time.monotonic() - began
-        iterator = run_tasks([1.0] * 6, executor_facts, session, [1 << 30] * 6, on_notice=notices.append)
+        iterator = run_tasks(
+            [f"__import__('time').sleep(0.7) or {WHERE}"] * 6, eval, session, [1 << 30] * 6, on_notice=notices.append
+        )
         after = dict([next(iterator)])
         for executor in children(workers[0]):
             os.kill(executor, signal.SIGKILL)
@@ -70,7 +72,9 @@ def failing(where: SparkOptions | Session) -> Any:
     began = time.monotonic()
     try:
         with start_session(where) if isinstance(where, SparkOptions) else nullcontext(where) as session:
-            list(run_tasks([0.0], executor_facts, session))
+            for _, result in run_tasks(["__import__('pyarrow').__version__"], eval, session):
+                if isinstance(result, AcidctlError):
+                    raise result
     except AcidctlError as error:
         return type(error).__name__, error.what, error.why, error.hint, time.monotonic() - began
     return None

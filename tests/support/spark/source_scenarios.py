@@ -22,11 +22,11 @@ from acidctl.spark.datasource import explain, register
 from acidctl.spark.datasource.pruning import why_rows
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
-from acidctl.spark.worker import executor_facts
 from support.compacting import run_compaction
 from support.files.acid_files import struct, write_deletes, write_delta
 from support.made.random_tables import make_table, write
 from support.paths import REPO
+from support.spark.executors import WHERE
 
 INT = OrcType("int")
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -250,10 +250,10 @@ def changes(spark: Any, folder: Path) -> Any:
 def on_cluster(spark: Any, folder: Path) -> Any:
     """SQL on a cluster, and where its executors work and have acidctl from."""
     outcome = sql(spark, folder)
-    facts = spark.sparkContext.parallelize([0.3] * 8, 8).map(executor_facts).collect()
+    facts = spark.sparkContext.parallelize([WHERE] * 8, 8).map(eval).collect()
     plan = load(spark, folder / "big")._jdf.queryExecution().executedPlan().toString()
     handed = ("ColumnarToRow" in plan, why_rows(spark))
-    return outcome | {"executors": sorted({(fact.folder, fact.code) for fact in facts}), "handed over": handed}
+    return outcome | {"executors": sorted(set(facts)), "handed over": handed}
 
 
 SCENARIOS = (written_by_hive, sql, filters, odd, snapshots, errors, changes, on_cluster)

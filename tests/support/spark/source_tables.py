@@ -9,12 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from acidctl.acid.names import Kind, format_directory
-from acidctl.demo.big import write_big
-from acidctl.demo.options import BigOptions
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.storage.registry import open_location
 from support.files.acid_files import batch_of, struct, write_deletes, write_delta
+from support.made.big_tables import BigOptions, write_big
 from support.tables import mark
 
 Row = tuple[Any, ...]

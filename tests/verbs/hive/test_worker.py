@@ -214,13 +214,13 @@ def test_a_rebalance_is_done_under_the_lock_that_hive_takes(fake: FakeHive, tmp_
     require_ended(fake)
 
 
-def test_a_rebalance_that_sorts_by_more_than_columns_is_left_to_hives_workers(fake: FakeHive, tmp_path: Path) -> None:
+def test_a_rebalance_that_sorts_is_left_to_hives_workers(fake: FakeHive, tmp_path: Path) -> None:
     fake.more_of_entry[fake.entry("s", "t", "initiated", type=int(CompactionType.REBALANCE))] = {
-        "order_by": "order by a + 1"
+        "order_by": "order by a"
     }
     ((one,), _) = work(fake)
     assert (one.result, fake.queue[0].state) == ("refused", "refused")
-    assert "a + 1" in (fake.queue[0].error or "")
+    assert "order by a" in (fake.queue[0].error or "")
     assert not list((tmp_path / "t").glob("base_*"))
     require_ended(fake)
 

@@ -1,8 +1,10 @@
-"""Large tables with a known history, made from a seed: for trying things out, for tests and for benchmarks."""
+"""Large tables with a known history, made from a seed, for tests and benchmarks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +13,13 @@ from numpy.typing import NDArray
 from acidctl.acid import bucket as codec
 from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
-from acidctl.base.errors import UsageProblem
-from acidctl.demo.options import BigOptions
 from acidctl.demo.walkthrough import write_directory
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.port import FileSystem
+from acidctl.storage.registry import open_location
 
 _COLUMNS: tuple[tuple[str, OrcType], ...] = (
     ("id", OrcType("bigint")),
@@ -34,14 +35,36 @@ _CITIES = ("Lisbon", "Oslo", "Zürich", "Kraków", "Reykjavík", "Nairobi", "大
 _BATCH = 250_000
 
 
-def write_big(fs: FileSystem, path: str, options: BigOptions) -> list[str]:
-    """Write a table, and return the paths of its locations.
+@dataclass(frozen=True, kw_only=True)
+class BigOptions:
+    """The shape of a large table; the same options give the same rows.
 
-    Raises:
-        UsageProblem: there are fewer rows than are to be deleted.
+    Attributes:
+        rows: of each location.
+        write_ids: how many insert, one delta each.
+        delete_write_ids: how many delete, one delete delta each.
+        base: put the rows of the first write id into a compacted base.
     """
-    if options.deletes > options.rows:
-        raise UsageProblem(f"cannot delete {options.deletes} of {options.rows} rows")
+
+    rows: int = 1_000_000
+    write_ids: int = 10
+    deletes: int = 1_000
+    delete_write_ids: int = 1
+    buckets: int = 1
+    partitions: int = 0
+    seed: int = 0
+    base: bool = False
+    compression: str = "zlib"
+
+
+def big_table(path: Path | str, **shape: int | bool) -> None:
+    """Write a table of a shape, whose fields are those of BigOptions."""
+    write_big(*open_location(str(path)), BigOptions(**shape))  # type: ignore[arg-type]
+
+
+def write_big(fs: FileSystem, path: str, options: BigOptions) -> list[str]:
+    """Write a table, and return the paths of its locations."""
+    assert options.deletes <= options.rows
     locations = [f"{path}/p={partition}" for partition in range(options.partitions)] or [path]
     for number, location in enumerate(locations):
         _write_location(fs, location, options, np.random.default_rng(options.seed + number))
