@@ -88,6 +88,7 @@ class TableErasure:
     Attributes:
         lacks: why the condition does not apply, if the table lacks its columns; nothing was searched then.
         reports: one for each location, and a last one for files beside them.
+        place: of a table that lacks columns, its first location as a user would type it.
     """
 
     __repr__ = one_line
@@ -95,6 +96,7 @@ class TableErasure:
     table: str
     lacks: str = ""
     reports: tuple[ErasureReport, ...] = ()
+    place: str = ""
 
     @property
     def events(self) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from acidctl.acid.listing import TableType
 from acidctl.base import parallel
-from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.base.errors import AcidctlError, UsageProblem, unexpected
 from acidctl.base.packed import Packed
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
 from acidctl.erasure.holders import HolderKind
@@ -131,8 +131,9 @@ def search_tables(
     for wanted in tables:
         try:
             table = Table(wanted.places[0].shown, wanted.places, resolver)
-        except AcidctlError as error:
-            yield TableErasure(wanted.table, reports=(ErasureReport.unknown(wanted.places[0].shown, error),))
+        except Exception as error:  # noqa: BLE001 - the other tables go on
+            problem = unexpected(error, f"while {wanted.table} was searched")
+            yield TableErasure(wanted.table, reports=(ErasureReport.unknown(wanted.places[0].shown, problem),))
         else:
             yield _TableSearch(wanted, table, condition, prove=prove).result()
 
@@ -176,7 +177,8 @@ class _TableSearch:
         if gathered.is_complete and self._row_type.names and not any(map(self._may_be_meant, gathered.types)):
             is_known = True
         if isinstance(error, UnknownColumn) and is_known:
-            return TableErasure(name, lacks=error.what)
+            first = self._wanted.places[0]
+            return TableErasure(name, lacks=error.what, place=first.hive_name or first.shown)
         unknown = [ErasureReport.unknown(self._wanted.places[0].shown, error)]
         return TableErasure(name, reports=tuple(gathered.failed or unknown))
 
@@ -189,8 +191,9 @@ class _TableSearch:
             try:
                 looked = survey(found)
                 partition = tuple(self._table.partition_of(found))
-            except AcidctlError as error:
-                gathered.failed.append(ErasureReport.unknown(found.shown, error))
+            except Exception as error:  # noqa: BLE001 - the other locations go on
+                problem = unexpected(error, f"while {found.shown} was searched")
+                gathered.failed.append(ErasureReport.unknown(found.shown, problem))
                 continue
             opens = partial(open_file, found.fs, declared=found.declared, is_insert_only=_is_insert_only(found))
             opened = list(parallel.results(opens, looked.files))
@@ -293,7 +296,8 @@ class _TableSearch:
 
 
 def _is_insert_only(found: TableLocation) -> bool:
-    return found.hive is not None and found.hive.table_type is TableType.INSERT_ONLY
+    table_type = found.hive.table_type if found.hive else found.given_type
+    return table_type is TableType.INSERT_ONLY
 
 
 def _changed_since(place: Survey) -> NotLookedAt | None:

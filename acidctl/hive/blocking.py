@@ -100,7 +100,7 @@ def find_stuck_entries(metastore: Metastore) -> QueueView:
 
 
 def find_held_back_or_stuck(
-    metastore: Metastore, waiting: Iterable[Waiting], holds: Callable[[str], bool], names: Sequence[str]
+    warehouse: Warehouse, waiting: Iterable[Waiting], holds: Callable[[str], bool], names: Sequence[str]
 ) -> QueueView:
     """Return what blocks the cleaning of some locations and what is stuck there, from one list of all transactions.
 
@@ -108,8 +108,10 @@ def find_held_back_or_stuck(
         holds: tells for ``db.table`` whether its locations are among those that were listed.
         names: of tables whose entries count even without a location.
     """
+    metastore = warehouse.metastore
     switches, known, entries = find_switches(metastore), find_transactions(metastore), find_compactions(metastore)
-    locks = find_locks(metastore)
+    open_ids = {txn.id for txn in known.open}
+    locks = [lock for lock in warehouse.locks if not lock.txn or lock.txn in open_ids]  # others are gone since
 
     def is_meant(entry: Compaction) -> bool:
         return holds(f"{entry.database}.{entry.table}") or is_named(names, entry.database, entry.table, entry.partition)

@@ -8,11 +8,15 @@ from dataclasses import replace
 from itertools import islice
 
 from acidctl.acid.names import partition_name
-from acidctl.base.errors import AcidctlError, NotFoundError
+from acidctl.acid.reasons import Code
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError
+from acidctl.base.parallel import in_order
 from acidctl.location.arguments import HIVE, HiveName, at_its_line, is_hive_name, partition_values
-from acidctl.location.find import find_named
+from acidctl.location.find import find, find_named
+from acidctl.location.snapshot import files_ahead
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
+from acidctl.location.walk import Observer
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import key_of, spelled_alike
 from acidctl.metastore.interface import QueueEntry
@@ -71,6 +75,44 @@ def location_of(
         return locations[0]
     why = "the table has partitions, and this is not one of them" if locations else "it has no location"
     raise NotFoundError(f"{name} is not one location", why, "")
+
+
+def newer_than_metastore(
+    warehouse: Warehouse, names: Sequence[str], storage: Mapping[str, str], on_error: Callable[[AcidctlError], None]
+) -> dict[tuple[str, str, str], RefusedError]:
+    """Return the locations of some tables that must not be compacted: Hive never gave ids of their files.
+
+    Args:
+        names: ``db.table``, with or without ``hive:``.
+        on_error: takes the error of each location that cannot be listed, or of whose ids the metastore says nothing.
+
+    Returns:
+        Errors by :func:`acidctl.metastore.activity.key_of`.
+    """
+
+    def problem(found: TableLocation) -> AcidctlError | None:
+        try:
+            ahead = tuple(why for why in found.ids_above_metastore() if why.code is Code.ABOVE_GIVEN)
+        except NotFoundError:  # it is empty until its first row
+            return None
+        except AcidctlError as error:
+            return error
+        return files_ahead(found.shown, ahead) if ahead else None
+
+    places: list[TableLocation] = []
+    try:
+        places += find(
+            as_hive_names(names), storage, SnapshotResolver(warehouse=warehouse), Observer(on_error), looks=False
+        )
+    except AcidctlError as error:
+        on_error(error)
+    refused = {}
+    for found, why_not in in_order(places, problem):
+        if isinstance(why_not, RefusedError):
+            refused[location_key(found)] = why_not
+        elif why_not:
+            on_error(why_not)
+    return refused
 
 
 def wishes_for(

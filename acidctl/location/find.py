@@ -12,9 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import TableType
-from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem, unexpected
 from acidctl.base.parallel import threads
 from acidctl.location.arguments import HIVE, FromMetastore, HiveName, at_its_line, is_hive_name
+from acidctl.location.coverage import Coverage
 from acidctl.location.evidence import Evidence, not_known, refuse_part_of_others
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import DirectoryListing, list_location
@@ -159,6 +160,20 @@ def find_table(
     return [replace(found.with_type(table_type).reload(), formats=detector) for found in places]
 
 
+def require_any(path: str, places: Iterable[TableLocation]) -> None:
+    """Refuse to take a place without a table for an empty table: a disk may not be mounted.
+
+    Raises:
+        NotLookedAtError: there is no location, or all are empty.
+    """
+    coverage = Coverage()
+    coverage.begin(path)
+    if any(found.holds_something for found in places):
+        coverage.met(path)
+    if problem := coverage.problem():
+        raise problem
+
+
 def _opened(resolver: SnapshotResolver, paths: Sequence[str]) -> SnapshotResolver:
     try:
         return resolver.opened(paths)
@@ -294,12 +309,12 @@ def _going_on(
     """Walk one of several paths; its error does not stop the others."""
     try:
         yield from walk()
-    except AcidctlError as error:
-        _explained(error, path)
+    except Exception as error:
+        problem = _explained(unexpected(error, f"while {path} was walked"), path)
         if is_alone or observer.error is None:
             raise
         observer.coverage.failed.add(path)
-        observer.error(error)
+        observer.error(problem)
 
 
 def _ahead(fs: FileSystem, root: str, resolver: SnapshotResolver, observer: Observer) -> Iterator[TableLocation]:
@@ -325,8 +340,8 @@ def _with_listing(found: TableLocation, listed: Future[DirectoryListing | Acidct
 def _listing_of(found: TableLocation) -> DirectoryListing | AcidctlError:
     try:
         return list_location(found.fs, found.location.path, found.top)
-    except AcidctlError as error:
-        return error
+    except Exception as error:  # noqa: BLE001 - the other locations go on
+        return unexpected(error, f"while {found.shown} was listed")
 
 
 def once(places: Iterable[TableLocation]) -> Iterator[TableLocation]:
@@ -372,6 +387,24 @@ def with_tables(
         yield found, False
 
 
+def of_type(places: Iterable[TableLocation], table_type: TableType | None) -> Iterator[TableLocation]:
+    """Yield the locations with the type that the user gives for their table; None changes nothing.
+
+    Raises:
+        RefusedError: there are several tables, or the metastore says that the table has another type.
+    """
+    first = None
+    for found in places:
+        first = first or found.location.table
+        if table_type is not None and found.location.table != first:
+            raise RefusedError(
+                "one table type cannot speak for several tables",
+                f"{found.shown} is of {found.location.table}, not of {first}",
+                "give one table",
+            )
+        yield found.with_type(table_type)
+
+
 def changeable(
     places: Iterable[TableLocation], table_type: TableType | None, skipped: Callable[[TableLocation, Evidence], None]
 ) -> Iterator[TableLocation]:
@@ -385,19 +418,10 @@ def changeable(
         RefusedError: a location that was named itself is not known to be transactional, or one type is given for
             several tables.
     """
-    first = None
-    for location in places:
-        first = first or location.location.table
-        if table_type is not None and location.location.table != first:
-            raise RefusedError(
-                "one table type cannot speak for several tables",
-                f"{location.shown} is of {location.location.table}, not of {first}",
-                "give one table",
-            )
-        found = location.with_type(table_type)
+    for found in of_type(places, table_type):
         try:
             evidence = found.evidence
-        except AcidctlError:  # it cannot be listed: its snapshot says so
+        except Exception:  # noqa: BLE001 - it cannot be listed: its snapshot says so
             yield found
             continue
         if evidence.may_change:

@@ -22,7 +22,7 @@ from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, Usag
 from acidctl.location.metastore_schema import TableProperties, is_kept, table_properties
 from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.metastore import interface
-from acidctl.metastore.activity import open_txns_info, spelled_alike
+from acidctl.metastore.activity import Lock, find_locks, open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, UnknownMethod
 from acidctl.metastore.queue import INITIATED, READY, WAITING_STATES
@@ -38,7 +38,7 @@ _WAIT, _MOST_WAITS = 1.0, 5
 
 
 class Highest(NamedTuple):
-    """The highest write id of a table, and the highest transaction id, that are known to have been allocated."""
+    """A write id of a table and a transaction id; usually the highest that are known to have been allocated."""
 
     write_id: int = 0
     txn: int = 0
@@ -46,6 +46,15 @@ class Highest(NamedTuple):
     def below(self, named: Iterable[AcidDirectory]) -> tuple[AcidDirectory, ...]:
         """Return the directories with ids above these."""
         return tuple(d for d in named if d.max_write_id > self.write_id or d.visibility_txn > self.txn)
+
+    def within(self, named: Iterable[AcidDirectory]) -> tuple[AcidDirectory, ...]:
+        """Return the directories that hold these very ids; 0 is held by none."""
+        return tuple(
+            directory
+            for directory in named
+            if (directory.min_write_id <= self.write_id <= directory.max_write_id and self.write_id)
+            or (directory.visibility_txn == self.txn and self.txn)
+        )
 
 
 class AllocatedIds:
@@ -57,7 +66,12 @@ class AllocatedIds:
         self._waits = _MOST_WAITS
 
     def exceeded_by(
-        self, listing: Listing, table: HiveTable, floor: tuple[int, int], again: Callable[[], Listing]
+        self,
+        listing: Listing,
+        table: HiveTable,
+        floor: tuple[int, int],
+        again: Callable[[], Listing],
+        own: tuple[int, int] = (0, 0),
     ) -> tuple[Reason, ...]:
         """Return why a location holds ids that were never allocated; empty if it holds none.
 
@@ -66,7 +80,10 @@ class AllocatedIds:
             table: its table: write ids are numbered by table.
             floor: a write id and a transaction id that are known to be allocated.
             again: requires that the table is the same, and lists the location's children again.
+            own: a write id and a transaction id that the caller has just allocated, and used for no name yet.
         """
+        if taken := Highest(*own).within(named_above(listing, 0, 0)):
+            return _reasons(taken, Highest(*(id_ - 1 for id_ in own)), self._metastore.shown, table)
         least = Highest(*floor)
         named = named_above(listing, *least)
         if not named:
@@ -245,12 +262,17 @@ class MetastoreState:
         return by_table
 
     @cached_property
-    def _locks(self) -> Mapping[tuple[str, str], list[interface.LockInfo]]:
-        """Return all locks that are held by others, by database and table, read with one call."""
-        by_table: dict[tuple[str, str], list[interface.LockInfo]] = {}
-        for lock in self.metastore.call(interface.SHOW_LOCKS, interface.ShowLocksRequest()).locks:
-            if lock.state == interface.LockState.ACQUIRED and lock.txn not in self.own_txns:
-                by_table.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
+    def locks(self) -> tuple[Lock, ...]:
+        """Return all locks, held and waiting, which are read once."""
+        return find_locks(self.metastore)
+
+    @cached_property
+    def _locks(self) -> Mapping[tuple[str, str], list[Lock]]:
+        """Return the locks that are held by others, by database and table."""
+        by_table: dict[tuple[str, str], list[Lock]] = {}
+        for lock in self.locks:
+            if lock.state == interface.LockState.ACQUIRED.name and not (lock.txn and lock.txn in self.own_txns):
+                by_table.setdefault((lock.database.lower(), lock.table.lower()), []).append(lock)
         return by_table
 
     @property
@@ -266,9 +288,8 @@ class MetastoreState:
         return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
 
 
-def _reader(lock: interface.LockInfo) -> Reader:
-    since = lock.acquired or None
-    return Reader(lock.txn or 0, lock.lock, f"{lock.user}@{lock.host}", since and since / 1000, lock.agent or "")
+def _reader(lock: Lock) -> Reader:
+    return Reader(lock.txn, lock.id, f"{lock.user}@{lock.host}", lock.acquired or None, lock.agent)
 
 
 def _compactor(entry: interface.CompactionInfo) -> Reader:

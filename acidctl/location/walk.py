@@ -55,7 +55,7 @@ from acidctl.acid.names import (
     parse_partition,
     unescape,
 )
-from acidctl.base.errors import AccessError, AcidctlError, GoneError, NotFoundError, RefusedError
+from acidctl.base.errors import AccessError, AcidctlError, GoneError, NotFoundError, RefusedError, unexpected
 from acidctl.location.coverage import Coverage
 from acidctl.location.other_formats import FormatDetector, is_aside, other_format
 from acidctl.storage import registry
@@ -182,8 +182,18 @@ class _Walk:
     def locations(self) -> Iterator[tuple[WalkedLocation, Listing]]:
         while self._waiting:
             directory, listing = self._next()
-            if listing is None or self._is_of_others(directory, listing):
+            if listing is None:
                 continue
+            try:
+                yield from self._at(directory, listing)
+            except Exception as error:
+                if directory == self._root or self._observer.error is None:
+                    raise
+                self._observer.error(unexpected(error, f"while {self._fs.display(directory)} was walked"))
+
+    def _at(self, directory: str, listing: Listing) -> Iterator[tuple[WalkedLocation, Listing]]:
+        """Yield the location at a directory, and add what is to be walked below it."""
+        if not self._is_of_others(directory, listing):
             children = _children(listing, _broken_links(self._fs, directory, listing))
             location = self._location_at(directory, children)
             below = children.partitions
@@ -305,10 +315,10 @@ class _Walk:
             if self._observer.error:
                 shown = self._fs.display(directory)
                 self._observer.error(GoneError(f"{shown} is gone", str(error)))
-        except AcidctlError as error:
+        except Exception as error:
             if directory == self._root or self._observer.error is None:
                 raise
-            self._observer.error(error)
+            self._observer.error(unexpected(error, f"while {self._fs.display(directory)} was listed"))
         return directory, None
 
     def _is_of_others(self, directory: str, listing: Listing) -> bool:
@@ -350,7 +360,7 @@ def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> s
         return ""
     try:
         listing = fs.list_dir(directory)
-    except AcidctlError as error:
+    except Exception as error:  # noqa: BLE001 - its own listing reports it
         return directory if or_closed and not isinstance(error, NotFoundError) else ""
     if other_format(fs, directory, listing):
         return ""
@@ -513,7 +523,7 @@ def _holds_tables(fs: FileSystem, directory: str, names: list[str]) -> bool:
     for name in sorted(names):
         try:
             listing = fs.list_dir(join(directory, name))
-        except AcidctlError:  # the caller's own listing of it reports the error
+        except Exception:  # noqa: BLE001 - the caller's own listing of it reports the error
             continue
         if any(not entry.is_dir and is_native_data_file(base_name(entry.path)) for entry in listing.entries):
             return False  # a table does not hold bucket files itself, whatever else is beside them

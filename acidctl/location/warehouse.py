@@ -12,7 +12,7 @@ from functools import cached_property
 
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import parse_partition, partition_name
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem, unexpected
 from acidctl.base.printable import printable
 from acidctl.location.arguments import HIVE, HiveName
 from acidctl.location.metastore_schema import Declared, declared_by
@@ -254,10 +254,10 @@ class Warehouse(MetastoreState):
                         yield from self._places_of(table, name.partition, storage, on_error)
                     except Unreachable:
                         raise
-                    except AcidctlError as error:
+                    except Exception as error:
                         if on_error is None or not name.is_pattern:
                             raise
-                        on_error(error)
+                        on_error(unexpected(error, f"while {table.full_name} was looked up"))
 
     def _lock(self, tables: Sequence[HiveTable]) -> None:
         if "transactions" in self.__dict__:
@@ -297,10 +297,10 @@ class Warehouse(MetastoreState):
                 if below == partition.location or ".." in below.split("/") or not below.strip("/"):
                     elsewhere, path = _opened(partition.location, storage, f"a partition of {table.full_name}")
                 path = path or f"{root.rstrip('/')}/{below.strip('/')}"
-            except AcidctlError as error:
+            except Exception as error:
                 if on_error is None:
                     raise
-                on_error(error)
+                on_error(unexpected(error, f"while a partition of {table.full_name} was looked up"))
                 continue
             yield self._place(elsewhere, WalkedLocation(path, table.full_name, partition.values), table, partition)
 

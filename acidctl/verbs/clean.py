@@ -15,6 +15,7 @@ from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
 from acidctl.cleaning.plan import CleaningPlan
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.saved import read_plans, who_may_change, write_plans
+from acidctl.location.arguments import HIVE
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.table_location import TableLocation
@@ -27,6 +28,9 @@ from acidctl.wording import human_bytes, human_count
 
 _CHECKED_AT_ONCE = 100
 """Locations for whose tables a metastore is asked at once whether they are still the same."""
+
+_FEW = 3
+"""The most tables that a line for a further command names."""
 
 _QUESTIONS = {How.TRASH: "Move to the trash", How.DELETE: "Delete for good"}
 
@@ -74,7 +78,9 @@ def _cleaned(
         yield answer
     if options.plan is not None:
         write_plans(options.plan, plans)
-        events.note(f"saved {human_count(len(plans), 'plan')}: acidctl clean --apply {options.plan}")
+        unsafe = ["--unsafe-retention"] if options.unsafe_retention else []
+        line = events.line_for(("clean", *unsafe), [f"--apply={options.plan}"], of_snapshot=True)
+        events.note(f"saved {human_count(len(plans), 'plan')}: {line}")
     elif plans and not options.dry_run:
         cleaned: list[TableLocation] = []
         if options.work.deadline is not None:
@@ -230,6 +236,6 @@ def _note_ready_entries(selection: Selection, cleaned: Sequence[TableLocation], 
         return
     if count:
         entries = human_count(count, "entry of Hive's queue is", "entries of Hive's queue are")
-        events.note(
-            f"{entries} ready for cleaning there: `acidctl hive cleaner --once`, or Hive's own cleaner, takes them out"
-        )
+        tables = list(dict.fromkeys(f"{HIVE}{found.hive.full_name}" for found in cleaned if found.hive))
+        line = events.line_for(("hive", "cleaner", "--once"), tables if len(tables) <= _FEW else [f"{HIVE}*.*"])
+        events.note(f"{entries} ready for cleaning there: `{line}`, or Hive's own cleaner, takes them out")

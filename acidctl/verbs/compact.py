@@ -385,6 +385,6 @@ def _unsound(planned: Sequence[Planned], jobs: int | None, events: Events) -> It
     """
     for answer, why in zip(planned, errors_in([one.plan.snapshot for one in planned], jobs, events), strict=True):
         if why:
-            hint = f"see `acidctl validate --deep {answer.location}`"
+            hint = f"see `{events.line_for(('validate', '--deep'), [answer.location])}`"
             error = BadDataError(f"will not compact {answer.location}", why, hint)
             yield Outcome(location=answer.location, result=Result.FAILED, error=error)

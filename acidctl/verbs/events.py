@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -131,6 +132,21 @@ class Events:
 
     def warn(self, text: str) -> None:
         """Take a warning."""
+
+    def line_for(
+        self,
+        words: Sequence[str],
+        places: Sequence[str],
+        *,
+        of_snapshot: bool = False,  # noqa: ARG002 - for those who know what the user typed
+    ) -> str:
+        """Return the line of a command for a hint, as it can be typed.
+
+        Args:
+            words: the command and its options.
+            of_snapshot: repeat the options that say what is committed.
+        """
+        return shlex.join(["acidctl", *words, *places])
 
     def confirm(self, question: Question) -> None:
         """Ask whether to go on.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from acidctl.location.find import changeable, find, once, refuse_unusable, with_tables
+from acidctl.location.find import changeable, find, of_type, once, refuse_unusable, with_tables
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
@@ -73,13 +73,15 @@ class Selection:
             hidden, looks: see :class:`acidctl.location.walk.Observer` and :func:`acidctl.location.find.find`.
 
         Raises:
+            RefusedError: one table type is given for two tables, or a metastore has another.
             AcidctlError: the only named place cannot be used; of several, the error goes to `events`.
         """
         if self.known is not None:
             yield from self.known
             return
         observer = replace(observer_of(events), hidden=hidden) if events else None
-        yield from once(find(self.places, self.storage, self.resolver, observer, looks=looks))
+        places = once(find(self.places, self.storage, self.resolver, observer, looks=looks))
+        yield from of_type(places, self.table_type)
 
     def trashes(self, events: Events, *, changes: bool, with_given: bool = False) -> Iterator[TableLocation]:
         """Yield every directory that may have a trash: locations, and the directories of tables with partitions.

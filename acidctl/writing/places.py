@@ -7,14 +7,18 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import unescape
+from acidctl.acid.reasons import Code
 from acidctl.base import parallel
-from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
 from acidctl.base.printable import printable
 from acidctl.location.change.own_files import OWNER, Owner, write_checked
 from acidctl.location.change.publication import show, shows_by_copies
+from acidctl.location.metastore_state import AllocatedIds
+from acidctl.location.snapshot import files_ahead
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.lossless import RawStruct, text_value, texts_value
@@ -23,7 +27,7 @@ from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.registry import open_location
 from acidctl.writing.insert_only.plain_files import partition_reasons
 from acidctl.writing.statistics import Growth
-from acidctl.writing.transaction import WriteTransaction, name_of_partition, raw_table
+from acidctl.writing.transaction import Seen, WriteTransaction, name_of_partition, raw_table
 
 _STORAGE, _STORAGE_OF_PARTITION, _LOCATION = 7, 6, 2
 """Numbers of the fields of a table, of a partition, and of their storage descriptors."""
@@ -73,16 +77,45 @@ class Places:
         self._metastore, self._table, self._storage = metastore, table, storage
         self._keys = [column.name for column in table.partition_keys]
         self._places: dict[str, Place] = {}
+        self._allocated = AllocatedIds(metastore)
+        self._floor = self._own = (0, 0)
+
+    def begin(self, seen: Seen, txn: int) -> None:
+        """Take the view of the statement, whose lists set a lower bound to what was allocated.
+
+        Args:
+            txn: its transaction; 0 for a rehearsal.
+        """
+        self._floor = seen.write_ids.high_watermark, seen.txns.high_watermark
+        self._own = (seen.write_id, txn) if txn else (0, 0)
+
+    def require_agreement(self, name: str) -> None:
+        """Refuse a location whose files are newer than the metastore: Hive gives their ids to others.
+
+        Raises:
+            RefusedError: a name there holds an id that was never allocated, or that is the statement's own.
+        """
+        self.expect([name])
+        place = self._places[name]
+        try:
+            listing = place.fs.list_dir(place.path)
+        except NotFoundError:  # a new partition, or a table whose first rows these are
+            return
+        again = partial(place.fs.list_dir, place.path)
+        ahead = self._allocated.exceeded_by(listing, self._table, self._floor, again, self._own)
+        if ahead := tuple(why for why in ahead if why.code is Code.ABOVE_GIVEN):
+            raise files_ahead(place.fs.display(place.path), ahead)
 
     def stage(self, name: str) -> tuple[FileSystem, str]:
         """Make the staging directory of a location, and return its store and its path.
 
         Raises:
-            RefusedError: the store can neither rename nor copy.
+            RefusedError: the store can neither rename nor copy, or the files are newer than the metastore.
         """
         self.expect([name])
         place = self._places[name]
         if not place.has_staging:
+            self.require_agreement(name)
             if not (place.fs.can_rename or place.fs.can_copy):
                 what = f"will not write to {self._table.full_name}"
                 raise RefusedError(what, "its store can neither rename nor copy", "write it with Hive")

@@ -64,6 +64,9 @@ def target_rows(
         columns: names of columns to read, partition keys included.
         where: a condition of :func:`condition_of`, or keys; None for all rows.
         storage: options of the stores.
+
+    Raises:
+        RefusedError: the files of a location are newer than the metastore.
     """
     lists = f"{transaction.write_ids}\ntxns={transaction.txns}"
     resolver = SnapshotResolver(SnapshotSpec.of(lists), Warehouse(metastore))
@@ -78,8 +81,10 @@ def target_rows(
         if where is not None and not where.may_match(bounds):
             continue
         here = where.narrowed(bounds) if isinstance(where, KeyFilter) and partition else where
+        snapshot = location.snapshot()
+        snapshot.require_agreement()
         name = "/".join(partition_name(key, value) for key, value in location.location.partition)
-        scan = Scan(location.snapshot(), columns, row_id=True, where=here, partition=partition, late=True, known=_known)
+        scan = Scan(snapshot, columns, row_id=True, where=here, partition=partition, late=True, known=_known)
         batches = ((_keys(batch), batch) for batch in scan.batches() if batch.num_rows)
         yield Target(name, here, batches)
 

@@ -101,6 +101,7 @@ class Write(ABC):
         with WriteTransaction(self.metastore, self.table, self.statement, wait=wait) as transaction:
             try:
                 _require_unchanged(self.table, get_table(self.metastore, self.table.database, self.table.name))
+                self.places.begin(transaction, transaction.id)
                 files = self.stage(transaction)
                 written = self._written(transaction, files, transaction.id)
                 if files:
@@ -124,6 +125,7 @@ class Write(ABC):
         self._prepare(storage)
         try:
             rehearsal = Rehearsal.of(self.metastore, self.table)
+            self.places.begin(rehearsal, 0)
             return self._written(rehearsal, self.stage(rehearsal), 0)
         finally:
             self.places.take_back()
@@ -135,6 +137,8 @@ class Write(ABC):
             self.constraints.refuse_checks(self.table)
         self.storage = {} if storage is None else storage  # options of prefixes make no mapping of their own
         self.places = Places(self.metastore, self.table, self.storage)
+        if not self.table.partition_keys:  # before a write id is taken: an aborted one would be that of files there
+            self.places.require_agreement("")
         self.check()
 
     def check(self) -> None:  # noqa: B027 - most statements have nothing to check

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from acidctl.cli.main import main
+from acidctl.cli.output.verbosity import VERBOSITY
 from support.terminals import Terminals, terminals
 
 
@@ -40,8 +41,11 @@ def acidctl(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., Result]:
 
     def call(*args: str | Path) -> Result:
         capfdbinary.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main([str(arg) for arg in args])
+        try:
+            with pytest.raises(SystemExit) as stop:
+                main([str(arg) for arg in args])
+        finally:
+            VERBOSITY.set()  # of that process, not of this one
         captured = capfdbinary.readouterr()
         return Result(int(stop.value.code or 0), captured.out.decode(), captured.err.decode())
 

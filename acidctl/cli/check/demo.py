@@ -7,6 +7,7 @@ import click
 from acidctl.base.errors import ConflictError
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
+from acidctl.cli.output.command_lines import line_for
 
 
 @shared.command("demo")
@@ -27,4 +28,4 @@ def command(directory: str, storage: dict[str, str]) -> None:
         raise ConflictError(f"{fs.display(path)} is not empty", "", "give a directory that does not exist yet")
     for written in write_walkthrough(fs, path):
         put_line(fs.display(written))
-    note(f"try: acidctl ls {directory}")
+    note(f"try: {line_for(('ls',), [directory])}")

@@ -14,6 +14,7 @@ from acidctl.verbs.reading.validate import ValidateOptions, validate
     ValidateOptions,
     source=shared.snapshot_of("exclude", "read_lock"),
     extras=(
+        shared.table_type_option,
         click.option(
             "--fail-on",
             type=click.Choice(["error", "warning"]),

@@ -13,6 +13,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.help_pages import ExampledGroup, GroupedCommand
 from acidctl.cli.options.param_types import NumberType
+from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.console import note
 from acidctl.wording import age_text, human_count
 
@@ -126,10 +127,10 @@ def _why_not_waiting(entry: Compaction | None) -> str:
     if entry is None:
         return "is not there"
     if entry.state == WORKING:
-        txn = f": acidctl hive abort txn {entry.txn} ends it" if entry.txn else ""
+        txn = f": {hive_line('abort', 'txn', str(entry.txn))} ends it" if entry.txn else ""
         return f"of {entry.name} is at work with {entry.worker or 'a worker'}{txn}"
     if entry.state == READY:
-        return f"of {entry.name} is done, and waits for the cleaner: acidctl hive txns --blocking says for whom"
+        return f"of {entry.name} is done, and waits for the cleaner: {hive_line('txns', '--blocking')} says for whom"
     return "" if entry.state == INITIATED else f"of {entry.name} is over: {entry.state}"
 
 

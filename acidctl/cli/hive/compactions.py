@@ -9,6 +9,7 @@ import click
 from acidctl.cli.hive.records import Record, entry_record, sentence, tables_argument
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
+from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.screen import Layout, column, on_screen
 from acidctl.wording import age_text
 
@@ -97,7 +98,7 @@ def command(
             **entry_record(item.entry, queue.known.now),
             "cause": item.cause.value,
             "why": why_stuck(item, queue.switches),
-            "frees": what_frees(item, queue.switches, shared.hive_line),
+            "frees": what_frees(item, queue.switches, hive_line),
             "blockers": [*item.blockers, *(lock.id for lock in item.locks)],
         }
         for item in queue.stuck

@@ -16,6 +16,7 @@ from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.options.set_option import key_and_value
+from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.console import note, warn
 from acidctl.wording import human_count
 
@@ -56,6 +57,7 @@ _ONE_BY_ONE = 20
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be requested and stop.")
 @exclude_option
 @asked_metastore
+@shared.storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
 def command(
     names: tuple[str, ...],
@@ -69,16 +71,18 @@ def command(
     dry_run: bool,
     exclude: tuple[str, ...],
     metastore: Metastore,
+    storage: dict[str, str],
     output: str,
 ) -> int:
     """Put compactions into the metastore's queue, as ALTER TABLE ... COMPACT does, one for each partition.
 
     TABLE is db.table, db.table/day=2026-11-20 or db.*. Hive's own workers compact; `acidctl compact`
-    does it itself. The metastore refuses a location that already has a waiting entry, and names that entry.
+    does it itself. The metastore refuses a location that already has a waiting entry, and names that entry. acidctl
+    refuses one whose files are newer than the metastore: it lists each location for that.
 
     Exits with 7 if one was refused, and with 6 if a compaction failed that it waited for.
     """
-    from acidctl.hive.table_names import wishes_for
+    from acidctl.hive.table_names import newer_than_metastore, wishes_for
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.queue import Wish, check_wish
 
@@ -93,12 +97,22 @@ def command(
     def warn_of_sorted(table: HiveTable) -> None:
         warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
 
-    wishes = list(wishes_for(Warehouse(metastore, exclude), names, asked, warn_of_sorted))
-    results = Results(output)
+    warehouse, results = Warehouse(metastore, exclude), Results(output)
+    wishes = list(wishes_for(warehouse, names, asked, warn_of_sorted))
+    unknown: list[AcidctlError] = []
+    refused = newer_than_metastore(warehouse, names, storage, unknown.append)
+    if unknown:
+        more = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+        warn(f"could not check whether files are newer than the metastore: {unknown[0]}{more}")
+    for wish in wishes:
+        if wish.key in refused:
+            results.status = ExitStatus.REFUSED
+            _put(results, wish, "refused", why=refused[wish.key].why)
+    wishes = [wish for wish in wishes if wish.key not in refused]
     if dry_run:
         for wish in wishes:
             _put(results, wish, "planned")
-        return ExitStatus.DONE
+        return results.status
     accepted = _ask(metastore, wishes, results, is_last=not wait)
     if wait and accepted and _wait(metastore, accepted, results, deadline) and not results.status:
         return ExitStatus.POSTPONED
@@ -145,7 +159,7 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_l
         except AcidctlError as error:
             results.failed(wish.name, error, _record(wish, "failed", why=str(error)))
             if isinstance(error, Unreachable | Unreadable):
-                note("whether the last one was taken is not known: acidctl hive compactions shows it")
+                note(f"whether the last one was taken is not known: {hive_line('compactions')} shows it")
                 break  # the server cannot be reached any more
             continue
         put = partial(_put, results, wish, id_=answer.id, state=answer.state)
@@ -196,7 +210,7 @@ def _wait(metastore: Metastore, asked: Mapping[int, Wish], results: Results, dea
         _put(results, wish, "unfinished", id_=id_, state=entry.state if entry else "")
     if waiting:
         names = some([wish.name for wish in waiting.values()])
-        note(f"time is up: {names} not done; acidctl hive compactions shows them")
+        note(f"time is up: {names} not done; {hive_line('compactions')} shows them")
     return bool(waiting)
 
 

@@ -22,6 +22,7 @@ from acidctl.cli.hive.records import (
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
+from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.console import note
 from acidctl.cli.output.screen import Column, Layout, column, number, on_screen
 from acidctl.wording import age_text, human_bytes, human_count, time_of
@@ -180,7 +181,7 @@ def _show_blocking(
                 {"on": held.name, "compaction": held.entry.id if held.entry else None, "bytes": held.bytes}
                 for held in blocker.holds
             ],
-            "advice": what_to_do(blocker, known, queue.switches, shared.hive_line),
+            "advice": what_to_do(blocker, known, queue.switches, hive_line),
         }
         for blocker in queue.blockers
         if is_wanted(blocker.client.user, known.age(blocker.started))

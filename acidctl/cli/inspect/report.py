@@ -14,6 +14,7 @@ from acidctl.base.errors import UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
 from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.cli.output.command_lines import hive_line, next_lines
 from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.storage.os_errors import mapped
@@ -102,7 +103,7 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
         "at": time_of(status.now),
         "acidctl": __version__,
         "olderThan": seen.older_than,
-        **overview_record(seen, shared.hive_line),
+        **overview_record(seen, hive_line),
         "failed": status.failed,
         "sources": dict(sorted(status.sources.items())),
         "whole": status.whole.record(),
@@ -133,7 +134,7 @@ def _text_of(output: str, record: Record) -> str:
         return json_text(record, lines=False) + "\n"
     from acidctl.cli.page.rendering import report_html, report_markdown
 
-    return report_html(record, shared.next_lines(record["where"])) if output == "html" else report_markdown(record)
+    return report_html(record, next_lines(record["where"])) if output == "html" else report_markdown(record)
 
 
 def _put(text: str, out: str | None) -> None:

@@ -10,6 +10,7 @@ from acidctl.base.errors import ExitStatus
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
 from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.cli.output.command_lines import hive_line, next_lines
 from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.wording import time_of
@@ -65,13 +66,13 @@ def command(call: Call[None], *, older_than: float, fail_on: str, state: str | N
     selection = everything(call.selection)
     seen = inspect_all(selection, older_than, events, lambda _, key: last_run.looked(key))
     ended = last_run.written and time_of(last_run.written)
-    record = {**overview_record(seen, shared.hive_line), "notLookedAt": events.coverage.as_json(), "lastNightly": ended}
+    record = {**overview_record(seen, hive_line), "notLookedAt": events.coverage.as_json(), "lastNightly": ended}
     if call.output == "json":
         put_json(record, lines=False)
     else:
         from acidctl.cli.page.rendering import rendered
 
-        values = status_values(record, older_than, shared.next_lines(record["where"]))
+        values = status_values(record, older_than, next_lines(record["where"]))
         for line in rendered("status.txt.j2", values).splitlines():
             put_text(line, _LABEL)
     events.tell_strangers()

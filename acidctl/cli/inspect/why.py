@@ -15,7 +15,8 @@ from acidctl.base.nearest import asked, did_you_mean, near_names
 from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
-from acidctl.cli.output.console import Records, broken, console, note
+from acidctl.cli.output.command_lines import line_for
+from acidctl.cli.output.console import Records, broken, console
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.wording import text_of
@@ -93,8 +94,8 @@ def command(call: Call[None], *, names: tuple[str, ...]) -> int:
             f"{below} is one below it",
             "give the one that holds the NAME",
         )
-    if output == "table" and not seen and not events.status:
-        note("no table was found there")
+    if not names:
+        events.looked_through()
     events.tell_notes()
     events.tell_gone()
     return events.status
@@ -122,7 +123,7 @@ def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
     if len(same) == 1:
         return same[0]
     prefix = [other for other in known if _spelling(other).startswith(_spelling(name) + "_")]
-    otherwise = f"`acidctl ls -a {here}` lists what is there"
+    otherwise = f"`{line_for(('ls', '-a'), [here])}` lists what is there"
     raise NotFoundError(
         f"nothing in {here} is called {typed}",
         "" if known else "it is empty",

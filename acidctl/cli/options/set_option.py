@@ -9,9 +9,9 @@ import click
 from click.core import ParameterSource
 
 from acidctl.base.nearest import did_you_mean
-from acidctl.cli.output.redact import HIDDEN, is_secret_name, remember_pair
+from acidctl.cli.output.command_lines import ASSIGNED
+from acidctl.cli.output.redact import remember_pair
 
-_META = "acidctl.set"
 SECTIONS_OF_SETTINGS = ("metastore", "storage")
 _STORAGE = "acidctl_takes_storage"
 ORIGIN = "environment: ACIDCTL_SET"
@@ -30,7 +30,7 @@ def take_settings(context: click.Context, _: click.Parameter, items: Sequence[st
             near = did_you_mean(section, SECTIONS_OF_SETTINGS, f"sections: {', '.join(SECTIONS_OF_SETTINGS)}")
             raise click.BadParameter(f"{section} is not a section; {near}", param_hint="--set")
         pairs.setdefault(section, {})[key] = value
-    context.meta[_META] = pairs
+    context.meta[ASSIGNED] = pairs
 
 
 def key_and_value(item: str, option: str) -> tuple[str, str]:
@@ -65,16 +65,7 @@ def parts_of(item: str, option: str) -> tuple[str, str]:
 
 def assigned(section: str) -> dict[str, str]:
     """Return the settings of one section that this command line gave."""
-    return dict(click.get_current_context().meta.get(_META, {}).get(section, {}))
-
-
-def words_of(*sections: str) -> list[str]:
-    """Return the settings as words for the line of another command, without the values of secrets."""
-    return [
-        f"--set={section}.{key}={HIDDEN if is_secret_name(key) else value}"
-        for section in sections
-        for key, value in assigned(section).items()
-    ]
+    return dict(click.get_current_context().meta.get(ASSIGNED, {}).get(section, {}))
 
 
 def takes_storage(function: Callable[..., Any]) -> None:
@@ -97,7 +88,7 @@ def refuse_useless(context: click.Context, command: click.Command, name: str) ->
         "storage": any(_STORAGE in getattr(each.callback, "__dict__", {}) for each in commands),
     }
     of_command = click.Context(command, parent=context, info_name=name.rpartition(" ")[2])
-    for section in context.meta.get(_META, {}):
+    for section in context.meta.get(ASSIGNED, {}):
         if not used[section] and is_typed(context):
             raise click.UsageError(f"--set {section}.* has no effect on `{name}`: leave it out.", of_command)
 

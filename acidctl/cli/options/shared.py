@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from acidctl.cli.options.metastore import (
     warehouse_of,
 )
 from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE
-from acidctl.cli.options.set_option import assigned, refuse_assigned, takes_storage, words_of
+from acidctl.cli.options.set_option import assigned, refuse_assigned, takes_storage
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.streams import paged
 from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
@@ -43,7 +42,6 @@ ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
 EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
 """Output forms of commands that print rows; the export forms include ORC."""
 
-_DEFAULT = ParameterSource.DEFAULT
 _MOST_BYTES = 64 << 20
 """The longest text of lists that is read."""
 
@@ -244,65 +242,6 @@ def snapshot_of(*more: str) -> Callable[[F], F]:
 
 snapshot_options = snapshot_of("exclude")
 """Hive's lists of write ids and transactions, or their sources: passed on as the keyword `resolver`."""
-
-
-def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = False) -> str:
-    """Return the line of another command for one location, with the settings and storage options of this command.
-
-    It has only snapshot options that the user gave: a default could overlook an open transaction. --exclude and
-    --read-lock apply to this command only.
-
-    Args:
-        words: the command and its options.
-        hive_name: the name of the location in a metastore; empty without one.
-        of_snapshot: repeat all snapshot options, for a command that needs them.
-    """
-    context, needs_metastore = click.get_current_context(), of_snapshot or bool(hive_name)
-    program = _given(context.find_root(), "profile", "config_file")
-    options = _given(context, *(("snapshot", "assume_committed") if of_snapshot else ()))
-    options += _given(context, "metastore") if needs_metastore else []
-    settings = words_of(*(("metastore",) if needs_metastore else ()), "storage")
-    return shlex.join(["acidctl", *program, *words, *options, *settings, hive_name or path])
-
-
-def next_lines(places: Sequence[str]) -> dict[str, str]:
-    """Return the lines of the commands that go on after an overview of places, by their verbs."""
-    *others, last = places
-    words = {"ls": ("ls", "--sort", "gain"), "clean": ("clean",), "purge": ("purge",), "log": ("log",)}
-    return {
-        verb: other_line(*line, *others, path=last, of_snapshot=verb in ("ls", "clean")) for verb, line in words.items()
-    }
-
-
-def hive_line(*words: str) -> str:
-    """Return the line of a command of ``acidctl hive``, with the metastore of this command; plain outside of one."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return shlex.join(["acidctl", "hive", *words])
-    program = _given(context.find_root(), "profile", "config_file")
-    return shlex.join(["acidctl", *program, "hive", *words, *_given(context, "metastore"), *words_of("metastore")])
-
-
-def _given(context: click.Context, *names: str) -> list[str]:
-    """Return those of some options that have another value than the default, as words for another line."""
-    words = []
-    for param in context.command.params:
-        value = context.params.get(param.name or "")
-        if param.name in names and value is not None and context.get_parameter_source(param.name) != _DEFAULT:
-            shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if isinstance(value, float) else value
-            words.append(f"{param.opts[0]}={shown}")
-    return words
-
-
-def line_for(words: Sequence[str], places: Sequence[str], hive_name: str = "") -> str:
-    """Return the line of another command for several places, with the settings and storage options of this command.
-
-    Args:
-        hive_name: the name of the only place in a metastore; empty without one.
-    """
-    *others, last = places
-    named = hive_name or (last if any(map(is_hive_name, places)) else "")
-    return other_line(*words, *others, path=last, hive_name=named)
 
 
 def _storage() -> StorageOptions:

@@ -78,7 +78,6 @@ class Call(Generic[OptionsT]):
         return Screen(
             self.output,
             self.run or RunReport(""),
-            shared.line_for,
             yes=self.yes,
             is_plan=is_plan,
             exit_code=self.exit_code,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -80,20 +80,45 @@ class Layout(Generic[T]):
     is_plain: Callable[[T], bool] = lambda _: False
 
 
-def print_table(layout: Layout[T], items: Iterable[T], *, has_headings: bool = True) -> None:
-    """Print a table on standard output, at the width of the console."""
+def print_table(
+    layout: Layout[T], items: Iterable[T], *, has_headings: bool = True, least: Mapping[int, int] | None = None
+) -> None:
+    """Print a table on standard output, at the width of the console.
+
+    Args:
+        least: widths of columns in an earlier part of the same list, from :func:`column_widths`.
+    """
     screen = console()
-    for line in table_lines(layout, items, screen.width, has_headings=has_headings):
+    for line in table_lines(layout, items, screen.width, has_headings=has_headings, least=least):
         screen.print(line, soft_wrap=True)
 
 
+def column_widths(layout: Layout[T], items: Sequence[T]) -> dict[int, int]:
+    """Return the widths of the columns that a table of these items has, by their numbers."""
+    from rich.cells import cell_len  # noqa: PLC0415 - only for people
+
+    widths = {}
+    for i, column in enumerate(layout.columns):
+        cells = [printable(hidden_in(column.cell(item))) for item in items]
+        if any(cells) or not column.optional:
+            widths[i] = max(map(cell_len, (column.heading, *cells)))
+    return widths
+
+
 def table_lines(
-    layout: Layout[T], items: Iterable[T], width: int, *, has_headings: bool = True, hides: bool = True
+    layout: Layout[T],
+    items: Iterable[T],
+    width: int,
+    *,
+    has_headings: bool = True,
+    hides: bool = True,
+    least: Mapping[int, int] | None = None,
 ) -> Iterator[Text]:
     """Yield the lines of a table; only a long name makes one wider than `width`.
 
     Args:
         hides: hide known secrets; not in rows of tables.
+        least: the least widths of columns, by their numbers.
     """
     from rich.cells import cell_len  # noqa: PLC0415 - only for people
     from rich.text import Text  # noqa: PLC0415 - only for people
@@ -106,6 +131,8 @@ def table_lines(
     every = [i for i in range(len(columns)) if i in filled or not columns[i].optional]
     headings = [column.heading for column in columns]
     widths = [max(map(cell_len, (headings[i], *(row[i] for row in cells)))) for i in range(len(columns))]
+    for i, width_before in (least or {}).items():
+        widths[i] = max(widths[i], width_before)
     by_worth = [i for _, i in sorted((columns[i].worth or 0, i) for i in every if columns[i].worth is not None)]
     heading = layout.remark if not items or any(remarks) else ""
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, TypeVar
 
 from acidctl.acid.state import State
 from acidctl.cli.output.console import put_text
 from acidctl.cli.output.list_choice import BYTES, ListChoice, Record
-from acidctl.cli.output.screen import STATE_STYLES, Column, Layout, column, number, on_screen, print_table
+from acidctl.cli.output.screen import (
+    STATE_STYLES,
+    Column,
+    Layout,
+    column,
+    column_widths,
+    number,
+    on_screen,
+    print_table,
+)
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, folder_of_table
 from acidctl.overview.location_status import OK, UNSAFE, Figures, LocationStatus
@@ -45,8 +55,13 @@ PLAIN_CODES = ("is-read",)
 _MOST_ENTRIES = 20
 """A location with more entries than this is folded."""
 
+T = TypeVar("T")
+
 _FIRST_PAGE, _PAGE = 25, 1000
 """Lines of a large tree are printed in pages: the first one soon, and never all lines in memory."""
+
+_SOON = 1.0
+"""Seconds after which the first lines are printed, though they fill no page."""
 
 _TOGETHER = 500
 """The most partitions that one line covers, so that a large table shows lines while it is listed."""
@@ -91,6 +106,8 @@ class LocationList:
         self._sums_up = choice.has_headings
         self._is_large = False
         self._whole = Figures()
+        self._began = monotonic()
+        self._widths: dict[int, int] | None = None
 
     def add(self, status: LocationStatus) -> None:
         """Add a location; the locations of a table must come one after the other."""
@@ -99,10 +116,13 @@ class LocationList:
         if self._partitions and folder_of_table(self._partitions[-1].shown) != folder_of_table(line.shown):
             self._fold(is_large=False)
         (self._lines if VERBOSITY.is_verbose else self._partitions).append(line)
-        if len(self._partitions) == _TOGETHER and not self._choice.key:
+        if self._choice.key:
+            return
+        is_late = self._widths is None and monotonic() - self._began > _SOON
+        if len(self._partitions) == _TOGETHER or (is_late and len(self._partitions) > 1):
             self._fold(is_large=True)
             self._print()
-        if len(self._lines) >= self._page and not self._choice.key:
+        elif len(self._lines) >= self._page or is_late:
             self._print()
             self._page = _PAGE
 
@@ -129,10 +149,17 @@ class LocationList:
         choice, lines = self._choice, self._choice.in_order(self._lines, lambda line: line.record)
         self._lines = []
         if choice.columns is None:
-            print_table(_LOCATIONS, lines, has_headings=choice.has_headings)
+            self._print_page(_LOCATIONS, lines)
         else:
-            print_table(choice.layout(), [line.record for line in lines], has_headings=choice.has_headings)
-        self._choice = replace(choice, has_headings=False)
+            self._print_page(choice.layout(), [line.record for line in lines])
+
+    def _print_page(self, layout: Layout[T], items: Sequence[T]) -> None:
+        """Print lines in line with the pages before, with headings if other columns are shown."""
+        widths = column_widths(layout, items)
+        is_first = self._widths is None or self._widths.keys() != widths.keys()
+        least = None if is_first else self._widths
+        print_table(layout, items, has_headings=is_first and self._choice.has_headings, least=least)
+        self._widths = widths if least is None else {i: max(width, least[i]) for i, width in widths.items()}
 
 
 def due_text(figures: Figures) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acidctl.base.errors import AcidctlError, ExitStatus, GoneError, UnexpectedError
+from acidctl.cli.output.command_lines import line_for
 from acidctl.cli.output.console import note, show_error, show_trace, warn, warn_of
 from acidctl.cli.output.progress import progress
 from acidctl.location.coverage import Looked
@@ -49,6 +50,9 @@ class RunReporter(Events):
 
     def warn(self, text: str) -> None:
         warn(text)
+
+    def line_for(self, words: Sequence[str], places: Sequence[str], *, of_snapshot: bool = False) -> str:
+        return line_for(words, places, of_snapshot=of_snapshot)
 
     @contextmanager
     def progress(

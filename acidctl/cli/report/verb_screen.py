@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -14,6 +14,7 @@ import click
 from acidctl.base.errors import AcidctlError, DeadlineError, ExitStatus, RefusedError
 from acidctl.base.printable import printable
 from acidctl.cleaning.freeable import Freeable, freeable_together
+from acidctl.cli.output.command_lines import line_for
 from acidctl.cli.output.console import Records, can_ask, end_question, note, put_text, say, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import Column, Layout, print_table
@@ -41,7 +42,6 @@ _MOST_TABLES_BY_YES = 20
 _CSV_COLUMNS = ("location", "part", "result", "run", "kind", "bytes", "error", "reason")
 _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
 
-CommandLine = Callable[[Sequence[str], Sequence[str], str], str]
 """Returns a command line from the words of the command, places, and the name of the only one in a metastore."""
 
 
@@ -65,7 +65,6 @@ class Screen(RunReporter):
         exit_code: no work and postponed work have exit statuses of their own.
         given: the places on the command line; empty if only a file was named.
         inside: the given places may be inside of locations.
-        command_line: makes the line of another command.
         nothing: the note if there was nothing at all.
 
     Attributes:
@@ -79,7 +78,6 @@ class Screen(RunReporter):
         self,
         output: str,
         run: RunReport,
-        command_line: CommandLine,
         *,
         yes: bool = False,
         is_plan: bool = False,
@@ -92,7 +90,7 @@ class Screen(RunReporter):
         self.is_table, self._is_csv = output == "table", output == "csv"
         self.can_ask, self.shows_plans = can_ask(), not yes
         self._yes, self._is_plan, self._exit_code, self._nothing = yes, is_plan, exit_code, nothing
-        self._given, self._inside, self._command_line = given, inside, command_line
+        self._given, self._inside = given, inside
         self._records = Records(output, _CSV_COLUMNS)
         self._gathers = self._folds = not VERBOSITY.is_verbose
         click.get_current_context().call_on_close(self._before_end)  # also when the run fails or is interrupted
@@ -229,7 +227,7 @@ class Screen(RunReporter):
                 given = tuple(location for location, _ in places)
             if not 0 < len(given) <= _GIVEN:
                 given = ("LOCATION...",)
-            note(f"{purpose}: {self._command_line(words, given, places[0][1] if len(places) == 1 else '')}")
+            note(f"{purpose}: {line_for(words, given, places[0][1] if len(places) == 1 else '')}")
 
     def _sum_up(self) -> None:
         """Print the totals of all locations, and name those that failed or were postponed."""

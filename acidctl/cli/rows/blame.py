@@ -29,6 +29,7 @@ _MEANING = {
     place=shared.one_place("LOCATION"),
     forms=("text", "json"),
     source=shared.snapshot_of("read_lock"),
+    extras=(shared.table_type_option,),
 )
 def command(call: Call[BlameOptions]) -> None:
     """Show where the row ROWID of a LOCATION was inserted, which compactions rewrote it, and what deleted it.

@@ -7,6 +7,7 @@ import time
 from acidctl.base.errors import ExitStatus, NotFoundError
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.cli.output.command_lines import line_for
 from acidctl.cli.output.console import put_json
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -21,6 +22,7 @@ from acidctl.wording import human_count
     place=shared.places_argument("locations", "WHERE..."),
     forms=("table", "json"),
     source=shared.snapshot_of("exclude", "read_lock"),
+    extras=(shared.table_type_option,),
     pages=False,
 )
 def command(call: Call[ErasureOptions]) -> int:
@@ -46,8 +48,7 @@ def command(call: Call[ErasureOptions]) -> int:
         raise NotFoundError("no table was found there", "", "`acidctl ls` shows what is there")
     if not events.status and all(table.lacks for table in tables):
         count = human_count(len(tables), "table")
-        place = call.selection.places[0] if len(tables) == 1 else tables[0].table
-        columns = shared.line_for(("cat", "--limit", "1"), [place])
+        columns = line_for(("cat", "--limit", "1"), [tables[0].place])
         raise NotFoundError(tables[0].lacks, f"{count} looked at", f"see the columns: `{columns}`")
     proof = document(tables, call.options, began, events.coverage.passed, is_whole=events.is_whole)
     if call.output == "json":

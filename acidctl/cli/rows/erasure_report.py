@@ -10,7 +10,7 @@ from typing import Any
 
 from acidctl import __version__
 from acidctl.base.printable import printable
-from acidctl.cli.options.shared import other_line
+from acidctl.cli.output.command_lines import other_line
 from acidctl.cli.output.console import console, note, put_text
 from acidctl.erasure.report import ErasureReport, TableErasure
 from acidctl.erasure.steps import ErasureStep, Remedy

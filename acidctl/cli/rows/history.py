@@ -28,6 +28,7 @@ _COLUMNS = (
     None,
     place=shared.one_place("LOCATION|TABLE"),
     source=shared.snapshot_of("read_lock"),
+    extras=(shared.table_type_option,),
 )
 def command(call: Call[None]) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.

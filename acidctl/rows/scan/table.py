@@ -21,7 +21,7 @@ from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError, Usage
 from acidctl.base.nearest import did_you_mean
 from acidctl.base.packed import Packed
 from acidctl.location.arguments import is_hive_name
-from acidctl.location.find import find_table
+from acidctl.location.find import find_table, require_any
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation, Unseen, ever_changing, is_any_stale
@@ -67,6 +67,7 @@ def open_table(
 
     Raises:
         NotFoundError, AccessError, StorageError: the table does not exist, or cannot be listed.
+        NotLookedAtError: there is no location at all.
         UsageProblem: the lists cannot be parsed, or `url` holds several tables.
         RefusedError: the lists are not for this table; raised by the first scan.
         BadDataError: the partitions have different keys.
@@ -242,7 +243,7 @@ class Table(ArrowRows):
 
         def opened(snapshots: Iterable[Snapshot]) -> tuple[Summary, Packed[Part], list[Loss]]:
             summary, losses = Summary(), list[Loss]()
-            packed = self._packed(parts(snapshots, summary, losses), lambda part: _shared(part.snapshot))
+            packed = self.packed(parts(snapshots, summary, losses), lambda part: shared_by(part.snapshot))
             return summary, packed, losses
 
         summary, packed, losses = self._made_of_snapshots(at, opened)
@@ -252,7 +253,8 @@ class Table(ArrowRows):
         summary.row_type = table_row_type(self.found[0].declared, summary.types())
         return summary, packed
 
-    def _packed(self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]]) -> Packed[_T]:
+    def packed(self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]]) -> Packed[_T]:
+        """Return a value of each location as bytes if there are many; see :class:`acidctl.base.packed.Packed`."""
         return Packed(values, shared, is_needed=len(self.found) > _FEW_LOCATIONS)
 
     def partition_of(self, found: TableLocation) -> list[PartitionColumn]:
@@ -273,9 +275,10 @@ class Table(ArrowRows):
     def _keys(self) -> tuple[str, ...]:
         """Return the partition keys that all locations share."""
         tables = sorted({found.location.table for found in self.found})
+        require_any(self.path, self.found)
         if len(tables) != 1:
             raise UsageProblem(
-                f"{self.path} holds {len(tables) or 'no'} tables",
+                f"{self.path} holds {len(tables)} tables",
                 ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else ""),
                 "give the path of one table, or of one partition",
             )
@@ -307,7 +310,7 @@ class Table(ArrowRows):
 
     def snapshots_at(self, at: int | None) -> Sequence[Snapshot]:
         """Return a snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and the errors."""
-        return self._made_of_snapshots(at, lambda snapshots: self._packed(snapshots, _shared))
+        return self._made_of_snapshots(at, lambda snapshots: self.packed(snapshots, shared_by))
 
     def _made_of_snapshots(self, at: int | None, make: Callable[[Iterable[Snapshot]], _T]) -> _T:
         """Return what `make` makes of the snapshots of all locations; it is called again if the lists were too old."""
@@ -335,7 +338,7 @@ class Table(ArrowRows):
         if at is None or len(self.found) == 1:
             yield from taken
             return
-        snapshots = self._packed(taken, _shared)
+        snapshots = self.packed(taken, shared_by)
         doubts = doubts_of_table((snapshot.state for snapshot in snapshots), at, snapshots[0].write_ids)
         for snapshot in snapshots:
             yield replace(snapshot, state=with_doubts(snapshot.state, doubts))
@@ -368,5 +371,6 @@ def _partition_path(values: Mapping[str, PartitionValue]) -> str:
     return "/".join(f"{name}={value}" for name, value in values.items())
 
 
-def _shared(snapshot: Snapshot) -> Iterable[object]:
+def shared_by(snapshot: Snapshot) -> Iterable[object]:
+    """Return the objects that the snapshots of a table share."""
     return snapshot.fs, snapshot.write_ids, snapshot.txns, snapshot.declared, snapshot.source, snapshot.assumed

@@ -256,7 +256,7 @@ def _splits(
         return known is None or known.current[1] > span.after or may_hit(killers, [known])
 
     location = LocationPlan(snapshot, partition, files)
-    for (split,) in tasks_of([location], [wanted], target_bytes):
+    for (split,) in tasks_of([location], {0: wanted}, target_bytes):
         yield ChangeSplit(split, span.after, None)
 
 

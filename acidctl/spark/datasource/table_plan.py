@@ -6,7 +6,7 @@ without ids those that come before, for their rows are numbered on from file to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acidctl.acid.layout import Role
@@ -24,7 +24,7 @@ from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.partition_values import typed
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
-from acidctl.rows.scan.table import table_at
+from acidctl.rows.scan.table import shared_by, table_at
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
 from acidctl.storage.hdfs.filesystem import delegated
@@ -85,13 +85,13 @@ class TablePlan:
     Attributes:
         options: by which.
         path: as the user knows it.
-        locations: in the order of their paths; at least one.
+        locations: in the order of their paths; at least one. Those of a table with many are held as bytes.
         row_type: the table's columns; None when no location has a data file.
     """
 
     options: SourceOptions
     path: str
-    locations: tuple[LocationPlan, ...]
+    locations: Sequence[LocationPlan]
     row_type: OrcType | None
 
 
@@ -121,7 +121,6 @@ def plan_table(options: SourceOptions) -> TablePlan:
     """
     table = table_at(options.path, dict(options.storage), options.resolver)
     snapshots = table.snapshots_at(options.at)
-    files = list(parallel.results(lambda view: tuple(map(facts_of, open_event_files(view, view.files()))), snapshots))
     partitions = [tuple(table.partition_of(location)) for location in table.found]
     if not options.infer_partitions:
         string = OrcType("string")
@@ -129,14 +128,24 @@ def plan_table(options: SourceOptions) -> TablePlan:
             tuple(PartitionColumn(name, string, typed(text, string)) for name, text in location.location.partition)
             for location in table.found
         ]
-    rows = sorted((file for of in files for file in of if file.role is not Role.DELETE), key=lambda f: f.max_write_id)
-    declared = snapshots[0].declared
+    types: dict[OrcType, int] = {}  # the last write id of each
+
+    def plans() -> Iterator[LocationPlan]:
+        facts = parallel.results(lambda view: tuple(map(facts_of, open_event_files(view, view.files()))), snapshots)
+        for view, partition, files in zip(snapshots, partitions, facts, strict=True):
+            for file in files:
+                if file.role is not Role.DELETE:
+                    types[file.row_type] = max(types.get(file.row_type, 0), file.max_write_id)
+            yield LocationPlan(view, partition, files)
+
+    locations, declared = table.packed(plans(), lambda plan: shared_by(plan.snapshot)), snapshots[0].declared
+    by_age = sorted(types, key=types.__getitem__)
     return TablePlan(
         # Neither settings of a metastore nor its lists go further than here.
         replace(options, resolver=SnapshotResolver()),
         table.path,
-        tuple(map(LocationPlan, snapshots, partitions, files)),
-        table_row_type(declared, [file.row_type for file in rows]) if rows or declared else None,
+        locations,
+        table_row_type(declared, by_age) if by_age or declared else None,
     )
 
 
@@ -172,26 +181,30 @@ def plan_splits(
         condition: leaves out locations by their partition columns, and stripes by their statistics.
     """
     names = table.row_type.names if table.row_type else ()
-    locations = [
-        location
-        for location in table.locations
+    numbers = [
+        number
+        for number, location in enumerate(table.locations)
         if condition is None or condition.may_match(partition_bounds(location.partition, names).get)
     ]
-    wanted = list(parallel.results(lambda location: _wanted(location, condition, table.row_type), locations))
-    return tasks_of(locations, wanted, table.options.target_bytes, cost)
+    wanted = parallel.results(lambda number: _wanted(table.locations[number], condition, table.row_type), numbers)
+    return tasks_of(table.locations, dict(zip(numbers, wanted, strict=True)), table.options.target_bytes, cost)
 
 
 def tasks_of(
     locations: Sequence[LocationPlan],
-    wanted: Sequence[Callable[[FileFacts, int], bool]],
+    wanted: Mapping[int, Callable[[FileFacts, int], bool]],
     target_bytes: int,
     cost: StripeCost = bytes_alone,
 ) -> list[tuple[LocationSplit, ...]]:
-    """Return tasks of about `target_bytes` each, of the stripes for which the location's `wanted` returns True."""
+    """Return tasks of about `target_bytes` each.
+
+    Args:
+        wanted: by the numbers of the locations that are read, a function that tells their wanted stripes.
+    """
     tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's number
     filled = target_bytes
-    for number, location in enumerate(locations):
-        for path, stripes, size in _pieces(location, target_bytes, cost, wanted[number]):
+    for number, is_wanted in wanted.items():
+        for path, stripes, size in _pieces(locations[number], target_bytes, cost, is_wanted):
             if filled + size > target_bytes:
                 tasks.append({})
                 filled = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import QueueView, find_held_back, find_stuck_entries
-from acidctl.hive.table_names import as_hive_names, wishes_for
+from acidctl.hive.table_names import as_hive_names, newer_than_metastore, wishes_for
 from acidctl.hive.waiting import OnError
 from acidctl.location.arguments import HiveName
 from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
@@ -121,11 +121,14 @@ class Hive:
         """Request a major or minor compaction, or a rebalance, by Hive's workers for every location of some tables.
 
         Raises:
+            RefusedError: the files of a location are newer than the metastore; nothing was requested.
             Unreachable: no answer; the server may have accepted the last request.
         """
-        template = queue.Wish("", "", "", kind, pool)
+        template, warehouse = queue.Wish("", "", "", kind, pool), Warehouse(self.metastore, tuple(exclude))
         queue.check_wish(self.metastore, template)
-        wishes = list(wishes_for(Warehouse(self.metastore, tuple(exclude)), names, template))
+        wishes = list(wishes_for(warehouse, names, template))
+        for error in newer_than_metastore(warehouse, names, self._storage, lambda _: None).values():
+            raise error
         return [(wish, queue.request_compaction(self.metastore, wish)) for wish in wishes]
 
     def abort_transactions(self, *ids: int) -> list[int]:

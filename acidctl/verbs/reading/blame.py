@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.location.find import require_any
 from acidctl.verbs.options import REQUIRED, Kind, Options, option
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def blame(selection: Selection, options: BlameOptions) -> RowLife:
 
     Raises:
         UsageProblem: the text is not a ROW__ID, or several locations were named.
+        NotLookedAtError: the place holds nothing.
         AcidctlError: see :func:`acidctl.rows.past.blame.blame`.
     """
     from acidctl.rows.past.blame import blame as search
@@ -53,11 +55,12 @@ def blame(selection: Selection, options: BlameOptions) -> RowLife:
 
     row = parse_row_id(options.row)
     places = list(selection.readable())
+    require_any(selection.shown, places)
     if len(places) != 1:
         raise UsageProblem(
-            f"{selection.shown} holds {len(places) or 'no'} locations",
+            f"{selection.shown} holds {len(places)} locations",
             "row ids are numbered by location",
-            f"give one of them: {places[0].shown}" if places else "",
+            f"give one of them: {places[0].shown}",
         )
     snapshot = places[0].snapshot()
     return RowLife(places[0].shown, snapshot, search(snapshot, row))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import UsageProblem
@@ -49,11 +50,19 @@ class CatOptions(Options):
 
 
 def table_of(selection: Selection) -> Table:
-    """Return the table that a selection names, or the location that it knows."""
+    """Return the table that a selection names, or the location that it knows.
+
+    Raises:
+        NotLookedAtError: the place holds nothing.
+    """
+    from acidctl.location.find import require_any
     from acidctl.rows.scan.table import Table, table_at
 
     if selection.known is None:
-        return table_at(selection.places[0], selection.storage, selection.resolver, selection.table_type)
+        table = table_at(selection.places[0], selection.storage, selection.resolver, selection.table_type)
+        tops = (replace(found, top=found.fs.list_dir(found.location.path)) for found in table.found if not found.hive)
+        require_any(selection.places[0], chain((found for found in table.found if found.hive), tops))
+        return table
     return Table(selection.known[0].shown, selection.known, selection.known[0].resolver)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import unexpected
 
 if TYPE_CHECKING:
     from acidctl.location.snapshot import Snapshot
@@ -39,10 +39,10 @@ def history(selection: Selection, events: Events) -> Iterator[LocationHistory]:
         try:
             snapshot = found.snapshot()
             read = LocationHistory(found.shown, snapshot, read_history(snapshot))
-        except AcidctlError as error:
+        except Exception as error:
             if found.is_given:
                 raise
-            events.failed(found.shown, error)
+            events.failed(found.shown, unexpected(error, f"while {found.shown} was read"))
         else:
             yield read
     events.looked_through()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import data_files_of, is_full_acid, original_files
 from acidctl.acid.state import EntryKind
-from acidctl.base.errors import AcidctlError
+from acidctl.base.errors import AcidctlError, unexpected
 from acidctl.base.parallel import in_order
 from acidctl.cleaning.retention import Policy
 from acidctl.location.arguments import is_hive_name
@@ -89,8 +89,8 @@ def inspect(
                 if evidence and not evidence.may_change:
                     return evidence
             return _inspected(found, options, policy, moment)
-        except AcidctlError as error:
-            return error
+        except Exception as error:  # noqa: BLE001 - the other locations go on
+            return unexpected(error, f"while {found.shown} was looked at")
 
     places = choose(selection.readable(events))
     for found, result in in_order(places, look, is_quick=lambda found: found.fs.is_local):
@@ -202,7 +202,7 @@ def _queue_seen(selection: Selection, whole: WarehouseStatus, events: Events) ->
 
     try:
         names = [name for name in selection.places if is_hive_name(name)]
-        return find_held_back_or_stuck(selection.resolver.warehouse.metastore, whole.waiting, whole.holds, names)
+        return find_held_back_or_stuck(selection.resolver.warehouse, whole.waiting, whole.holds, names)
     except AcidctlError as error:  # what was found on disk is shown nevertheless
         events.failed("", error)
         return None

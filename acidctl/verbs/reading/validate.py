@@ -200,7 +200,7 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
     Args:
         notes: gets what users should know of the snapshots.
     """
-    from acidctl.location.find import find
+    from acidctl.location.find import find, of_type
     from acidctl.validation.report import LocationToCheck
     from acidctl.verbs.selection import observer_of
     from acidctl.wording import text_of
@@ -212,7 +212,7 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
 
     observer = replace(observer_of(events), container=folder)
     found_there = find(selection.places, selection.storage, selection.resolver, observer)
-    for found in found_there if selection.known is None else selection.known:
+    for found in of_type(found_there if selection.known is None else selection.known, selection.table_type):
         yield from folders
         folders.clear()
         try:

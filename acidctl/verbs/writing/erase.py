@@ -95,6 +95,9 @@ class _Agreed(Events):
     def note(self, text: str) -> None:
         self._outer.note(text)
 
+    def line_for(self, words: Sequence[str], places: Sequence[str], *, of_snapshot: bool = False) -> str:
+        return self._outer.line_for(words, places, of_snapshot=of_snapshot)
+
     def warn(self, text: str) -> None:
         self._outer.warn(text)
 
@@ -180,7 +183,7 @@ def _search(selection: Selection, options: EraseOptions, events: Events, *, prov
     searched = erasure(selection, ErasureOptions(where=options.where, prove=prove), _Agreed(events))
     for table in searched:
         if table.lacks:
-            columns = f"acidctl cat --limit 1 {selection.places[0]}"
+            columns = events.line_for(("cat", "--limit", "1"), selection.places)
             raise UsageProblem(f"cannot search {table.table}", table.lacks, f"see the columns: `{columns}`")
         reports += table.reports
     return TableErasure(selection.places[0], reports=tuple(reports))

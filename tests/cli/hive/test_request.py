@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import Result
+from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
+import acidctl as acidctl_library
+from acidctl.base.errors import RefusedError
 from acidctl.cli.hive import request
+from acidctl.location import metastore_state
 
+Acidctl = Callable[..., Result]
 Ask = Callable[..., Any]
 
 
@@ -132,7 +139,7 @@ def test_what_was_lost_is_not_asked_for_twice(ask: Ask, filled: FakeHive) -> Non
     filled.fault("compact2", "done")
     found = ask(filled, "request", "--major", "hive:s.t")
     assert found.status == 6
-    assert "acidctl hive compactions shows it" in found.err
+    assert "acidctl hive compactions --metastore=" in found.err
     assert len(filled.queue) == 1
 
 
@@ -141,3 +148,26 @@ def test_one_that_fails_does_not_keep_the_others(ask: Ask, filled: FakeHive) -> 
     found = ask(filled, "request", "--major", "hive:s.t", "-o", "json")
     assert found.status == 6
     assert [one["result"] for one in found.json()] == ["failed", "requested", "requested"]
+
+
+def test_files_newer_than_the_metastore_are_not_asked_for(
+    acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metastore_state, "_WAIT", 0.01)
+    with FakeHive(4) as hive:
+        for name, highest in (("older", 3), ("fine", 2)):
+            hive.table("d", name, str(tmp_path / name))
+            hive.write_ids[f"d.{name}"] = list(hive.begin_many(2))
+            write_acid(
+                tmp_path / name / f"delta_{highest:07}_{highest:07}_0000" / "bucket_00000", insert(1, 0, (1, "x"))
+            )
+        hive.table("d", "nowhere", "gs2://nothing/x")
+        for more in (["--dry-run"], []):
+            done = acidctl("hive", "request", "--major", "-o", "jsonl", *more, "--metastore", hive.address, "d.*")
+            found = {one["table"]: one["result"] for one in done.lines()}
+            expected = "planned" if more else "requested"
+            assert (done.status, found) == (7, {"fine": expected, "nowhere": expected, "older": "refused"})
+            assert "nowhere" in done.err or "gs2" in done.err
+        assert [entry.table for entry in hive.queue] == ["fine", "nowhere"]
+        with pytest.raises(RefusedError):
+            acidctl_library.Hive(hive.address).request("d.older")

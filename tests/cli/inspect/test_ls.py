@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.command_line import Result
 from support.metastore.fake_hive import FakeHive
 from support.tables import age, make
 
 from acidctl.acid.state import State
 from acidctl.base.errors import AccessError
 from acidctl.cli.inspect import ls
-from acidctl.cli.output.screen import STATE_STYLES
+from acidctl.cli.output.screen import STATE_STYLES, FittedTable
+from acidctl.cli.report import location_list
 from acidctl.cli.report.location_list import LocationList
 from acidctl.location import table_location
 from acidctl.overview.location_status import LocationStatus
@@ -406,3 +410,20 @@ def test_a_location_that_was_named_is_shown_without_entries(acidctl, tmp_path: P
         assert acidctl("ls", *choice, table).out.splitlines() == [str(table), "2 current; ok"]
         assert acidctl("ls", *choice, "-o", "json", table).one()["entries"] == []
     assert acidctl("ls", "-r", "--state", "aborted", "-o", "json", tmp_path).json() == []
+
+
+def test_the_first_lines_come_soon_and_all_stand_in_line(
+    acidctl: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a_table_of_a_long_name", *(f"t{number}" for number in range(40))):
+        make(tmp_path / name, "delta_0000001_0000001_0000")
+    whole = acidctl("ls", "--columns", "location,deltas", tmp_path).out.splitlines()
+    clock, printed = itertools.count(0, 2), []
+    monkeypatch.setattr(location_list, "monotonic", lambda: next(clock))
+    real = FittedTable.print
+    monkeypatch.setattr(FittedTable, "print", lambda self, screen: (printed.append(len(self.rows)), real(self, screen)))
+    found = acidctl("ls", tmp_path).out.splitlines()
+    assert printed[0] == 1
+    assert [line.split()[0] for line in found[1:-1]] == [line.split()[0] for line in whole[1:-1]]
+    columns = {len(re.match(r"\S+\s+", line)[0]) for line in found[:-1]}  # type: ignore[index]
+    assert len(columns) == 1, "the columns of all portions have the same widths"

@@ -268,3 +268,14 @@ def test_a_directory_that_is_no_table_needs_no_lists(acidctl, tmp_path: Path) ->
         found = acidctl(*command, "--snapshot", lists, tmp_path / "sales.db")
         assert (found.status, "error" in found.err) == (0, False), found.err
         assert "1 location left alone" in found.err
+
+
+def test_the_metastore_is_asked_for_its_locks_once(acidctl: Acidctl, fake: FakeHive, tmp_path: Path) -> None:
+    for name in ("t", "u"):
+        fake.table("s", name, str(make(tmp_path / name, BASE, *TEN)))
+        fake.write_ids[f"s.{name}"] = list(fake.begin_many(10))
+    for txn in range(1, 21):
+        fake.end(txn)
+    fake.calls.clear()
+    assert acidctl("status", "--metastore", fake.address, "hive:s.*").status == FINE
+    assert fake.calls.count("show_locks") == 1

@@ -157,6 +157,26 @@ def test_a_closed_directory_beside_a_stray_is_a_failure(
 
 
 @pytest.mark.parametrize("name", ["mnt", "empty.db"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("cat", "{}"), ("cat", "--count", "{}"), ("cat", "--checksum", "{}"), ("diff", "--from", "1", "{}"),
+        ("history", "{}"), ("blame", "{}", "1:536870912:0"), ("why", "{}"), ("erasure", "--where", "a = 1", "{}"),
+        ("erasure", "--prove", "--where", "a = 1", "{}"),
+    ],
+)  # fmt: skip
+def test_rows_are_not_read_from_nothing(acidctl: Acidctl, tmp_path: Path, command: tuple[str, ...], name: str) -> None:
+    (tmp_path / name).mkdir()
+    done = acidctl(*(word.format(tmp_path / name) for word in command))
+    assert (done.status, str(tmp_path / name) in done.err) == (17, True), done.err
+    assert done.out == "" or command[0] not in ("cat", "diff", "blame")
+    with FakeHive(4) as hive:  # a table of a metastore may be empty
+        hive.table("d", "t", str(tmp_path / name))
+        words = [word.format("hive:d.t") for word in command]
+        assert acidctl(*words, "--metastore", hive.address).status in (0, 3, 15)
+
+
+@pytest.mark.parametrize("name", ["mnt", "empty.db"])
 def test_nothing_at_all_has_a_status_of_its_own(acidctl: Acidctl, tmp_path: Path, sales: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     for command in COMMANDS:

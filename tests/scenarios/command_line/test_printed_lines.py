@@ -55,3 +55,41 @@ def test_erasure_names_a_line_with_a_place_and_sql_that_hive_can_parse(acidctl: 
     assert acidctl(*shlex.split(line)).status == 0
     held = acidctl("erasure", "--where", "a = 1", "-o", "json", place).json()
     assert held["locations"][0]["steps"][0]["command"] == "DELETE FROM `union-tag` WHERE a = 1;"
+
+
+def lines_in(done: Result) -> list[list[str]]:
+    """Return the words of every line of acidctl that an output names, whatever stands around it."""
+    found = re.findall(r"acidctl ((?:[a-z]+ )+.*?)(?:`| shows| says| ends| lists|\",?$|$)", done.out + done.err, re.M)
+    return [shlex.split(line) for line in found]
+
+
+def test_lines_with_places_run_as_they_stand(acidctl: Acidctl, tmp_path: Path) -> None:
+    tree, plan = tmp_path / "a b", str(tmp_path / "p q.json")
+    retention = ("--older-than", "0s", "--unsafe-retention")
+    with FakeHive(4) as hive:
+        for name in ("t", "u"):
+            hive.table("d", name, str(table(tree / name, 3)))
+            hive.write_ids[f"d.{name}"] = list(hive.begin_many(3))
+        for txn in range(1, 7):
+            hive.end(txn)
+        told = ("--metastore", hive.address, "--set", "metastore.timeout=9s")
+        for words in (
+            ("erasure", "--where", "a = 1", "-o", "json", *told, "hive:d.*"),
+            ("erasure", "--where", "q = 1", *told, "hive:d.*"),
+            ("erasure", "--where", "q = 1", tree),
+            ("erase", "--where", "q = 1", *told, "hive:d.t"),
+            ("why", tree / "t", "nothing"),
+            ("demo", tmp_path / "de mo"),
+            ("hive", "request", "--major", "--wait", "--deadline", "1s", *told, "d.u"),
+            ("compact", "--major", "--engine", "local", *told, "hive:d.t"),
+            ("clean", *retention, "--plan", plan, *told, "hive:d.t"),
+            ("clean", "--yes", *retention, *told, "hive:d.t"),
+            ("status", *told, "hive:d.*"),
+        ):
+            named = lines_in(acidctl(*words))
+            assert named, words
+            for line in named:
+                assert not any(word.startswith("--assume-committed") for word in line)
+                confirmed = ["--dry-run"] if line[0] in ("compact", "clean", "purge", "restore") else []
+                done = acidctl(line[0], *confirmed, *line[1:])
+                assert done.status in (0, 14), (words, line, done.err)

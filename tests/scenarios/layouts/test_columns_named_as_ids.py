@@ -76,6 +76,18 @@ def test_the_user_can_say_what_no_metastore_says(acidctl: Acidctl, names: Path) 
         dumped = acidctl("dump", "--table-type", "insert-only", place)
         assert [tuple(line["row"].values()) for line in dumped.lines()] == ROWS
     assert acidctl("diff", "--from", "0", "--count", "--table-type", "insert-only", names).status == 0
+    told = ("--table-type", "insert-only", names)
+    (counted,) = acidctl("history", "-o", "json", *told).json()
+    assert [line["inserted"] for line in counted["writeIds"]] == [len(ROWS)]
+    checked = acidctl("validate", "--deep", *told)
+    assert checked.status == 0, checked.out
+    assert [acidctl("erasure", "--where", where, *told).status for where in ("operation = 2", "rowid = 4")] == [14, 0]
+    assert acidctl("blame", *told, "1:536870912:0").status == 0
+    for words in (("history",), ("blame", "1:536870912:0"), ("validate",), ("erasure", "--where", "rowid = 4")):
+        with FakeHive(4) as hive:
+            hive.table("d", "t", str(names))
+            there = ("--metastore", hive.address, "--table-type", "insert-only", "hive:d.t")
+            assert acidctl(words[0], *there, *words[1:]).status == 7, "the metastore says full ACID"
     refused = acidctl("cat", names)
     assert refused.status == 0 or "--table-type insert-only" in refused.err
 

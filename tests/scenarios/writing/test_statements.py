@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyarrow.csv import read_csv
 from support.command_line import Result
@@ -14,6 +15,7 @@ from support.writing import WrittenTable, written_table
 
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.main import with_program_options_first
+from acidctl.location import metastore_state
 
 Acidctl = Callable[..., Result]
 
@@ -175,3 +177,30 @@ def test_json_lines_without_a_line_change_nothing(run: Acidctl, table: WrittenTa
     words = {"insert": ["log.jsonl"], "delete by keys": ["--keys", "log.jsonl"]}.get(verb, LINES[verb][0])
     done = run(verb.split(maxsplit=1)[0], *words, "--yes")
     assert (done.status, table.rows(), table.is_quiet) == (0, OLD, True), done.err
+
+
+@pytest.mark.parametrize("verb", ["insert", "update", "delete", "merge", "truncate"])
+@pytest.mark.parametrize("is_partitioned", [False, True])
+def test_files_newer_than_the_metastore_are_never_written_beside(
+    acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, is_partitioned: bool
+) -> None:
+    monkeypatch.setattr(metastore_state, "_WAIT", 0.01)
+    monkeypatch.chdir(tmp_path)
+    keys = {"p": "int"} if is_partitioned else {}
+    rows = [{"a": number, "b": "y"} | dict.fromkeys(keys, 1) for number in (1, 2, 3)]
+    Path("new.jsonl").write_text(json.dumps(rows[0]))
+    words = {
+        "insert": ["new.jsonl"], "merge": ["new.jsonl", "--key", "a"], "delete": ["--where", "a = 2"],
+        "update": ["--set", "b = 'CC'", "--where", "a = 2"], "truncate": [],
+    }  # fmt: skip
+    with written_table(tmp_path / "t", COLUMNS, keys) as table:
+        for row in rows:
+            table.door.table("db.t").insert(pa.Table.from_pylist([row]))
+        left = 1 if verb == "update" else 2
+        table.hive.write_ids["db.t"] = table.hive.write_ids["db.t"][:left]  # restored from a backup
+        files = {path: path.read_bytes() for path in table.path.rglob("*") if path.is_file()}
+        for more in ("--dry-run", "--yes"):
+            done = acidctl(verb, "hive:db.t", *words[verb], more, f"--metastore={table.hive.address}")
+            assert (done.status, "write id 3" in done.err) == (7, True), done.err
+        assert {path: path.read_bytes() for path in table.path.rglob("*") if path.is_file()} == files
+        assert is_partitioned or len(table.hive.write_ids["db.t"]) == left, "no write id was taken"
