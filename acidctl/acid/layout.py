@@ -383,6 +383,23 @@ def passed_over(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
                     yield PassedOver(entry.path, why)
 
 
+def union_folders(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
+    """Yield the folders of a UNION ALL in current bases and deltas: Hive 4 reads their files, and Hive 3 does not."""
+    for verdict in (state.base, *state.deltas):
+        paths = (entry.path for entry in listing.files_by_child.get(verdict.name, ())) if verdict else ()
+        found = {folder for path in paths if is_visible_path(path) and (folder := union_folder_of(path))}
+        for folder in sorted(found):
+            yield PassedOver(folder, reason(Code.STRAY_FILE, path=folder, how="union"), is_certain=False)
+
+
+def union_folder_of(path: str) -> str:
+    """Return the folder of a UNION ALL in which a file of a base or delta lies; empty if it lies in none."""
+    directory, _, inside = path.partition("/")
+    folder, slash, _ = inside.partition("/")
+    is_union = slash and directory.startswith(ACID_PREFIXES) and is_union_subdirectory(folder)
+    return f"{directory}/{folder}" if is_union else ""
+
+
 def _beside_directories(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
     """Yield original files and folders of an insert-only table, or of one that may be insert-only."""
     originals = [verdict.name for verdict in state.verdicts if verdict.kind is EntryKind.ORIGINAL]

@@ -240,7 +240,7 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         if other is not directory:
             problems.append(LayoutProblem("V5", directory.name, (other.name,), spelled_twice(other, directory)))
     problems += straddling(state)
-    problems += _twins(state)
+    problems += twins(state)
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
         ranges = sorted((d for d in current if d.kind is kind), key=lambda d: d.range)
         for lower, upper in pairwise(ranges):
@@ -253,9 +253,10 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
     for directory in current:
         if directory.kind is Kind.DELETE_DELTA:
             problems += _unpadded_deletes(directory, children.get(directory.name, []))
+    is_full = is_full_acid(listing)
     for directory in current:
         problems += _file_problems(directory, children.get(directory.name, []))
-        problems += _mixed(directory, children.get(directory.name, []))
+        problems += _mixed(directory, children.get(directory.name, []), is_full=is_full)
     return problems + list(_refused_names(listing, state))
 
 
@@ -317,8 +318,14 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
             yield LayoutProblem("V18", verdict.reason.value("path"), (), verdict.reason)
 
 
-def _twins(state: AcidState) -> Iterator[LayoutProblem]:
-    """Yield violations of rule V10: committed deltas of one kind and range; acidctl reads only the latest."""
+def twins(state: AcidState) -> Iterator[LayoutProblem]:
+    """Yield violations of rule V10: visible results of one range of which acidctl reads only the latest."""
+    best = state.base.directory if state.base and state.base.compacted else None
+    for verdict in state.in_state(State.OBSOLETE):
+        base = verdict.directory
+        if best and base and verdict.compacted and (base.kind, base.range) == (best.kind, best.range):
+            why = reason(Code.OVERLAP, by=(base.name, best.name), how="base-twins")
+            yield LayoutProblem("V10", base.name, (best.name,), why)
     deltas = {verdict.name: verdict.directory for verdict in state.deltas if verdict.directory}
     for verdict in state.in_state(State.OBSOLETE):
         delta = verdict.directory
@@ -347,11 +354,16 @@ def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> Reason:
     return reason(Code.OVERLAP, by=(one.name, other.name), how="spelling")
 
 
-def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
-    """Yield directories with and without row ids in their files: the rows of both kinds get the same numbers."""
+def _mixed(directory: AcidDirectory, files: list[Entry], *, is_full: bool) -> Iterator[LayoutProblem]:
+    """Yield directories with and without row ids in their files, whose rows get the same numbers, and wide deltas
+    without them in a full-ACID table, which Hive does not read.
+    """
     filled = [file for file in data_files_of(directory, files) if file.size]
     raw = [file.path for file in filled if not file.native_name]
-    if raw and len(raw) < len(filled):
+    if raw and directory.kind is Kind.DELTA and directory.min_write_id != directory.max_write_id and is_full:
+        why = reason(Code.STRAY_FILE, by=(directory.name,), path=raw[0], how="wide")
+        yield LayoutProblem("V25", directory.name, tuple(raw), why)
+    elif raw and len(raw) < len(filled):
         how = "beside-in-base" if directory.kind is Kind.BASE else "beside"
         why = reason(Code.STRAY_FILE, by=(directory.name,), how=how, file=raw[0].partition("/")[2])
         yield LayoutProblem("V25", directory.name, tuple(raw), why)

@@ -369,6 +369,7 @@ _GIVE_TRANSACTIONS = Advice(
 )
 _WAIT_FOR_WRITER = Advice(Action.WAIT, "wait until the writer has ended, or give --snapshot")
 _REMEDIES = {
+    Code.OVERLAP: Advice(Action.BY_HAND, "see which of the two has the right rows, and move the other away"),
     Code.UNMARKED_BASE: Advice(Action.BY_HAND, "see whether other directories hold its rows; then remove it by hand"),
     Code.STRANGE_PATH: _MOVE_STRANGER,
     Code.TRANSACTION_UNKNOWN: _GIVE_TRANSACTIONS,

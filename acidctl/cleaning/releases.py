@@ -13,7 +13,7 @@ from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing, with_entr
 from acidctl.acid.names import acid_directory, is_hidden, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, State, Verdict
-from acidctl.acid.unfinished import doubtful, half_finished, only_by_doubt, unmarked_bases
+from acidctl.acid.unfinished import doubtful, half_finished, only_by_doubt, twins, unmarked_bases
 from acidctl.cleaning.readers import Contents, ReaderLists, may_supersede
 from acidctl.cleaning.retention import LaterEntry, Policy
 from acidctl.location.snapshot import Reader, Snapshot
@@ -205,6 +205,7 @@ class Releases:
         )
         for name, wide in half_finished(state).items():
             kept[name] = reason(Code.HALF_A_MINOR, by=(wide,), how="hides")
+        kept |= {twin.path: twin.reason for twin in twins(state)}
         for name in unmarked_bases(listing, state):
             kept[name] = reason(Code.UNMARKED_BASE)
         kept |= self._lost

@@ -13,7 +13,7 @@ from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.due import below_straddlers
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan_tasks import Spread, bucket_tasks, concat_tasks, rebalance_tasks
+from acidctl.compaction.plan_tasks import Spread, bucket_tasks, concat_tasks, open_questions, rebalance_tasks
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.refusals import (
     refuse_crossing,
@@ -41,6 +41,7 @@ class CompactionPlan:
         spread: set for a rebalance, which is a major compaction to everybody who reads its result.
         rows, delete_events: number of events that it reads; those of delete deltas count only as the latter.
         input_bytes: size of all files that it reads, delete deltas included.
+        questions: what decides if it is refused, and is known only when rows are read.
     """
 
     snapshot: Snapshot
@@ -58,6 +59,7 @@ class CompactionPlan:
     delete_events: int = 0
     input_bytes: int = 0
     spread: Spread | None = None
+    questions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         outputs = " and ".join(self.output_names)
@@ -194,6 +196,7 @@ def plan_compaction(
         delete_events=events[1],
         input_bytes=sum(source.file.size for source in sources),
         spread=spread,
+        questions=() if insert_only else tuple(open_questions(kind, sources, writing or Writing())),
     )
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate, groupby
 from typing import Any
 
+import pyarrow as pa
+
 from acidctl.acid.bucket import MAX_BUCKET
-from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, is_visible_path, parse_file
 from acidctl.base.errors import RefusedError
+from acidctl.compaction.concat.parquet_types import difference
 from acidctl.compaction.output_settings import Writing, output_row_type
 from acidctl.compaction.rebalance import Runs, shares_of
 from acidctl.compaction.refusals import one_format, refuse_differing, require_known_widths, require_plain_lines
@@ -29,11 +32,12 @@ from acidctl.compaction.tasks import (
 )
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import FIRST_READ
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, arrow_type
 from acidctl.orc.write.writer_settings import bloom_ids
+from acidctl.rows.convert.conform import How, conform
 from acidctl.rows.convert.matching import merge_row_types
 from acidctl.rows.foreign.format import Format
-from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
+from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills, is_misplaced
 from acidctl.rows.read.events import EventFile
 
 _COUNTED = 256 << 20
@@ -259,6 +263,7 @@ def _shared(
         row: the columns of the output.
     """
     refuse_differing(snapshot, rows, row, writing.reader)
+    _refuse_unconverted(rows, row)
     settings = writing.settings_for(_by_age(rows)[-1] if rows else None, kind)
     bloom_ids(settings.bloom_columns, row)  # refuses columns that cannot have them
     return {
@@ -271,6 +276,39 @@ def _shared(
         "reader": writing.reader,
         "applies_all": writing.apply_all_deletes,
     }
+
+
+def _refuse_unconverted(sources: Sequence[EventFile], row: OrcType) -> None:
+    """Refuse columns whose types alone show that they do not become those of the result: conversions of no rows.
+
+    Raises:
+        BadDataError, RefusedError: see :func:`conform`, or :func:`difference` for Parquet.
+    """
+    for source in sources:
+        shown = source.fs.display(source.path)
+        if not source.rows:
+            continue
+        if source.format is Format.ORC:
+            nothing = pa.array([], arrow_type(source.row_type))
+            conform(nothing, source.row_type, row, shown, how=How(for_good=True))
+        elif source.format is Format.PARQUET and (why := difference(source.row_type, pa.schema([]), row)):
+            raise RefusedError(f"cannot compact {shown} with the other files", why, "let Hive compact it")
+
+
+def open_questions(kind: CompactionKind, sources: Sequence[EventFile], writing: Writing) -> Iterator[str]:
+    """Yield what decides if a compaction is refused, and is known only when rows are read."""
+    for source in sources:
+        shown = source.fs.display(source.path)
+        statistics = source.tail.column_statistics(1) if source.synthetic is None else None
+        if source.is_delete:
+            if (
+                kind is CompactionKind.MAJOR
+                and not writing.apply_all_deletes
+                and is_misplaced(source.file, source.tail)
+            ):
+                yield f"whether deletes in {shown} meet rows of other buckets, which is refused (V21)"
+        elif statistics and statistics.intStatistics.maximum > 0 and writing.reader is not Hive.HIVE2:
+            yield f"whether {shown} holds updates or deletes, which is refused (V12)"
 
 
 def _amount(files: Iterable[EventFile]) -> dict[str, Any]:

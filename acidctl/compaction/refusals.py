@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, crossing, shows_full_acid
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, crossing, shows_full_acid, union_folder_of
 from acidctl.acid.listing import Entry, TableType, with_entries
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, MAXL, METADATA_ACID, Kind, manifest_for
 from acidctl.acid.reasons import Code
@@ -331,10 +331,15 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
 
     Raises:
         RefusedError: the columns of a file have other names than those of the result, by which Hive 3 matches them, or
-            no names beside files with names; or a flush length beside a delta of one write id hides rows from Hive 3;
+            no names beside files with names; or Hive 3 does not read a file in a folder of a UNION ALL, or all of one
+            with a flush length;
             or Hive 4 moves old dates of a C++ writer; or the result would store other numbers for old dates, which
             Hive 3 reads without a calendar.
     """
+    sources = list(sources)
+    in_union = (source for source in sources if source.file.directory and union_folder_of(source.file.path))
+    if reader is not Hive.HIVE4 and (source := next(in_union, None)):
+        raise _differing(source, "lies in a folder of a UNION ALL", "Hive 4 reads it, and Hive 3 does not", reader)
     sources = [source for source in sources if source.format is Format.ORC]
     if reader is not Hive.HIVE4 and (source := _numbered_beside_named(snapshot, sources)):
         raise _differing(source, "numbers its columns, and other files name them",
@@ -348,7 +353,7 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
                                  "Hive 3 goes by names, and Hive 4 by places", reader)  # fmt: skip
             if _is_shortened(snapshot, source, sides):
                 raise _differing(source, "has a flush length that is not its size",
-                                 "Hive 3 heeds it in a delta of one write id, and Hive 4 does not", reader)  # fmt: skip
+                                 "Hive 3 then reads less of the delta than Hive 4", reader)  # fmt: skip
             if is_moved and source.is_hybrid and _has_old_dates(source):
                 raise _differing(source, "has dates before 15 October 1582 by another calendar than other files",
                                  "their numbers would change, and Hive 3 ignores calendars", reader)  # fmt: skip
@@ -387,13 +392,15 @@ def _numbered_beside_named(snapshot: Snapshot, sources: Iterable[EventFile]) -> 
 
 def _is_shortened(snapshot: Snapshot, source: EventFile, sides: Set[str]) -> bool:
     directory = source.file.directory
-    if directory is None or directory.kind is not Kind.DELTA or directory.min_write_id != directory.max_write_id:
+    if directory is None or directory.kind is not Kind.DELTA:
         return False
     side = source.file.path + FLUSH_LENGTH_SUFFIX
     if side not in sides:
         return False
     path = snapshot.absolute(side)
-    return parse_flush_length(read_small(snapshot.fs, path, MOST_LENGTHS), path) != source.file.size
+    length = parse_flush_length(read_small(snapshot.fs, path, MOST_LENGTHS), path)
+    is_wide = directory.min_write_id != directory.max_write_id
+    return length != source.file.size and not (is_wide and length == 0)  # both Hives read nothing then
 
 
 def _has_old_dates(source: EventFile) -> bool:

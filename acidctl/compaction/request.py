@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -38,7 +38,7 @@ from acidctl.location.resolved import MetastoreFacts, ResolvedLocation, metastor
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation
-from acidctl.outcome import Outcome, Result
+from acidctl.outcome import Outcome, Remark, Result
 from acidctl.wording import human_bytes, human_count
 
 
@@ -178,6 +178,11 @@ class Planned(PlanResult):
             f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
             f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
         )
+
+    def remarks(self) -> Iterator[Remark]:
+        """Yield what is known only when rows are read."""
+        for question in self.plan.questions:
+            yield Remark(f"known only when rows are read: {question}", is_warning=True)
 
     def amounts(self) -> Mapping[str, int]:
         return {"inputs": len(self.plan.inputs), "read": self.plan.input_bytes}

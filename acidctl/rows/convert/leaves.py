@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.orc.arrow import cut_text
-from acidctl.orc.read.wide_timestamps import SWITCH, WideTimestamp, widened
+from acidctl.orc.read.wide_timestamps import SWITCH, WideTimestamp, parts, widened
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.convert.errors import HivesDifferError, NoConversion
 from acidctl.rows.convert.java_floats import java_texts
+from acidctl.rows.convert.text_times import dates_of, timestamps_of
 from acidctl.rows.convert.times import double_seconds, exact_seconds, times_of, whole_seconds
 
 _TEXTS = ("string", "varchar", "char")
@@ -34,6 +35,7 @@ _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 # A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL.
 _LEAST_POWER = -100
+_DAY = 86_400
 
 
 def convert_leaf(
@@ -52,6 +54,8 @@ def convert_leaf(
     if by is Hive.HIVE3 and own.kind == "float" and target.kind in ("double", "decimal"):
         column, own = _each(java_texts(column), float, OrcType("double")), OrcType("double")
         return column if target.kind == "double" else convert_leaf(column, own, target, by=by)
+    if parquet and own.kind in _TEXTS and target.kind in _TIMES:
+        raise NoConversion("no Hive reads that from Parquet: give the column its old type again")
     if parquet and not _is_common(*kinds):
         raise NoConversion("Hive converts that from Parquet in its own way, which acidctl does not know")
     try:
@@ -61,8 +65,11 @@ def convert_leaf(
             column, own = column.cast(pa.string()), OrcType("string")
         if target.kind in _TEXTS:
             return _fitted(column if own.kind in _TEXTS else _texts(column, own, by), own, target)
-        if own.kind in _TEXTS and target.kind in ("boolean", *_NUMBERS):
-            return _each(pc.ascii_rtrim(column, " ") if own.kind == "char" else column, _parser(target), target)
+        if own.kind in _TEXTS and is_converted(*kinds):
+            if own.kind == "char":  # as text it has no padding, as BINARY all of it
+                column = pc.ascii_rtrim(column, " ")
+                column = pc.utf8_rpad(column, own.max_length) if target.kind == "binary" else column
+            return _parsed(column, target, by)
         if own.kind == "boolean" and target.kind in _NUMBERS:
             return convert_leaf(column.cast(pa.int32()), OrcType("int"), target)
         if own.kind in _NUMBERS and target.kind in ("boolean", *_NUMBERS):
@@ -106,6 +113,9 @@ def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | No
     Args:
         by: the version of Hive that reads them, if it is known; for Hive 3, acidctl has only some conversions.
     """
+    if own.kind in _TEXTS and target.kind in ("date", "timestamp"):
+        _require_known_times(column, own, target, by)
+        return
     if by is Hive.HIVE4 or not hives_differ(own, target):
         return
     is_of_numbers = own.kind in ("boolean", *_NUMBERS) and target.kind == "timestamp"
@@ -124,6 +134,18 @@ def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | No
     else:  # Hive 3 converts times in the time zone of its process
         differs = column.null_count < len(column)
     if differs:
+        raise HivesDifferError("Hive 3 and Hive 4 convert some of its values differently")
+
+
+def _require_known_times(column: pa.Array, own: OrcType, target: OrcType, by: Hive | None) -> None:
+    """Raise HivesDifferError if the times that text became depend on a calendar, a time zone or the version of Hive."""
+    hives = (Hive.HIVE3, Hive.HIVE4) if by is None else (by,)
+    values = [convert_leaf(column, own, target, by=hive) for hive in hives]
+    if any(np.any(parts(one)[0] < SWITCH * _DAY) for one in values):
+        raise HivesDifferError("it has dates before 15 October 1582, when calendars differ")
+    if by is not Hive.HIVE4 and target.kind == "timestamp" and any(one.null_count < len(one) for one in values):
+        raise HivesDifferError("Hive 3 reads its times in the time zone of its process")
+    if not values[0].equals(values[-1]):
         raise HivesDifferError("Hive 3 and Hive 4 convert some of its values differently")
 
 
@@ -230,6 +252,18 @@ def _timestamps(column: pa.Array) -> pa.Array:
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _parsed(column: pa.Array, target: OrcType, by: Hive) -> pa.Array:
+    if target.kind == "binary":
+        return column.cast(pa.binary())
+    if target.kind == "date":
+        return dates_of(column, by)
+    if target.kind == "timestamp":
+        return timestamps_of(column, by)
+    if target.kind in TIMESTAMP_KINDS:
+        raise NoConversion("acidctl does not convert it as Hive does")
+    return _each(column, _parser(target), target)
 
 
 def _parser(target: OrcType) -> Callable[[str], Any]:

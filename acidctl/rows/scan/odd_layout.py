@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from acidctl.acid.layout import passed_over
+from acidctl.acid.compaction_kind import Hive
+from acidctl.acid.layout import passed_over, union_folders
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.unfinished import LayoutProblem, layout_problems
 from acidctl.location.snapshot import Snapshot
@@ -38,6 +39,8 @@ def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = No
             effect = "acidctl does not read it"
         elif problem.reason.code is Code.PARTITION_BESIDE:
             effect = "acidctl reads it as a partition"
+        elif problem.reason.value("how") == "wide":
+            effect = "acidctl reads it"
         elif problem.rule == "V25":
             effect = "acidctl reads both"
         elif problem.rule == "V10":
@@ -45,7 +48,9 @@ def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = No
         elif problem.others:
             effect = "both are read, as Hive does, so rows may come twice"
         sentences.append(f"{shown}: {text_of(problem.reason)}: {effect}")
-    for skipped in passed_over(snapshot.listing, snapshot.state):
+    is_of_hive4 = snapshot.declared is not None and snapshot.declared.hive is Hive.HIVE4
+    unread = () if is_of_hive4 else union_folders(snapshot.listing, snapshot.state)
+    for skipped in (*passed_over(snapshot.listing, snapshot.state), *unread):
         path = "" if skipped.path in text_of(skipped.reason) else f"{skipped.path}: "
         sentences.append(f"{shown}: {path}{text_of(skipped.reason)}{': it is not read' if skipped.is_certain else ''}")
     return sentences

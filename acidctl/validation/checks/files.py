@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acidctl.acid.layout import Role, data_files_of, passed_over
+from acidctl.acid.compaction_kind import Hive
+from acidctl.acid.layout import Role, data_files_of, passed_over, union_folders
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     METADATA_ACID,
@@ -193,7 +194,9 @@ def _passed_over(listed: ListingToCheck) -> Iterator[Finding]:
     for problem in listed.problems:
         if problem.rule == V45.id:
             yield V45.finding(problem.path, text_of(problem.reason))
-    unread = list(passed_over(listing, state))
+    declared = listed.snapshot.declared
+    unread = [*passed_over(listing, state)]
+    unread += () if declared and declared.hive is Hive.HIVE4 else union_folders(listing, state)
     for path in unread[:MOST_NAMES]:
         yield V45.finding(path.path, text_of(path.reason), severity=ERROR if path.is_certain else WARNING)
     more = len(unread) - MOST_NAMES

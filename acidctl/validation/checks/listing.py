@@ -231,8 +231,10 @@ V8 = Rule(
 )  # fmt: skip
 V10 = Rule(
     "V10", ERROR, LISTING, "Two visible directories differ in their visibility id only.",
-    "Hive before 4.2 reads both and returns every row twice; Hive 4.2, acidctl and Impala read the later one.",
-    "Move the one with the lower visibility id out of the location; nothing is compacted before that.", "6.3",
+    "Hive before 4.2 reads both deltas and returns rows twice; Hive 4.2, acidctl and Impala read the later one. "
+    "Of two bases Hive reads any one.",
+    "Move the one with the lower visibility id out of the location; nothing is compacted, and neither cleaned, before.",
+    "6.3",
 )  # fmt: skip
 
 

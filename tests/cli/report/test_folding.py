@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import MOST_TABLES, Totals, folder_of_table, put_folded, put_idle
 from acidctl.wording import names_in_short
 
@@ -40,6 +41,7 @@ def test_names_in_short_say_what_is_missing(names: list[str], short: str) -> Non
 
 
 def test_the_largest_tables_have_lines_and_the_rest_a_sum(capsys: pytest.CaptureFixture[str]) -> None:
+    VERBOSITY.set()  # a test before this one may have asked for colours
     totals = Totals()
     for i in range(MOST_TABLES + 5):
         totals.add(f"/w/t{i}", {"entries": 2, "bytes": i})

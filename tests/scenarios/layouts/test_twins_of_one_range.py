@@ -11,7 +11,11 @@ from support.tables import read_rows, snapshot_of
 from support.validating import check
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.reasons import Code
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import BadDataError
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.retention import Policy
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.validation.findings import Depth
@@ -40,3 +44,44 @@ def test_they_are_not_compacted(twins: Path, kind: CompactionKind) -> None:
     with pytest.raises(BadDataError) as refused:
         compact_location(str(twins), CompactionRequest(Mode(kind.value), offline=True, force=True))
     assert "V10" in (refused.value.why or "")
+
+
+BASES = "base_0000003_v0000013", "base_0000003_v0000015"
+
+
+@pytest.fixture
+def bases(tmp_path: Path) -> Path:
+    for count, name in enumerate(BASES, 1):
+        write_acid(tmp_path / name / "bucket_00000", *[insert(1, at, (at,)) for at in range(count)], row=ID)
+    write_acid(tmp_path / "delta_0000004_0000004_0000" / "bucket_00000", insert(4, 0, (40,)), row=ID)
+    return tmp_path
+
+
+def test_two_bases_of_one_end_are_told_and_not_compacted(bases: Path) -> None:
+    [warning] = odd_layout(snapshot_of(bases))
+    assert all(name in warning for name in BASES)
+    told = [one for one in check(bases, depth=Depth.LISTING)[0].findings if one.rule == "V10"]
+    assert [(one.path, one.evidence) for one in told] == [(BASES[0], {"others": [BASES[1]]})]
+    with pytest.raises(BadDataError, match=BASES[0]):
+        compact_location(str(bases), CompactionRequest(Mode.MAJOR, offline=True, force=True))
+
+
+def test_an_overwrite_and_a_compaction_of_one_write_id_are_no_twins(tmp_path: Path) -> None:
+    """Hive always takes the compaction's."""
+    for name in ("base_0000003", "base_0000003_v0000015"):
+        write_acid(tmp_path / name / "bucket_00000", insert(3, 0, (1,)), row=ID)
+    assert not odd_layout(snapshot_of(tmp_path))
+
+
+@pytest.mark.parametrize("names", [TWINS, BASES])
+def test_cleaning_keeps_both_until_something_else_hides_them(
+    names: tuple[str, str], twins: Path, request: pytest.FixtureRequest
+) -> None:
+    table = twins if names is TWINS else request.getfixturevalue("bases")
+    lists = ValidWriteIds.parse(f"default.{table.name}:4:{2**63 - 1}::"), ValidTxns.parse(f"20:{2**63 - 1}::")
+    everything = Policy(older_than=0)
+    plan = plan_cleaning(snapshot_of(table, *lists), everything)
+    assert set(names).isdisjoint(plan.names)
+    assert {name: why.code for name, why in plan.kept_back} == {names[0]: Code.OVERLAP}
+    write_acid(table / "base_0000004_v0000016" / "bucket_00000", insert(1, 0, (0,)), row=ID)
+    assert set(names) <= set(plan_cleaning(snapshot_of(table, *lists), everything).names)

@@ -3,6 +3,9 @@
 `tests/data/type-changes.json` has for each type some values, as Hive prints them, and the values after ALTER TABLE gave
 their column another type: for `both` Hives, or for `hive3` and `hive4` if these differ. Hive does not convert to target
 types that are missing. BINARY is written in hexadecimal digits, and so is text that was BINARY.
+
+``--times`` records `tests/data/text-times.json`: what both read of many texts whose column became DATE, TIMESTAMP or
+BINARY, in two time zones: of Hive 3, a TIMESTAMP depends on the zone of its process.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,10 @@ Read = dict[str, dict[str, Values]]
 """Values by the type that they had and the type that they got."""
 
 DATA = Path(__file__).parents[2] / "data/type-changes.json"
+TIMES = Path(__file__).parents[2] / "data/text-times.json"
+TEXT_TYPES = ("string", "varchar(40)", "char(40)")
+TIME_TYPES = ("date", "timestamp", "binary")
+OTHER_ZONE = "Asia/Kolkata"
 ZONE = "UTC"
 """Hive 3 converts times by the zone of its process."""
 SETTINGS = {
@@ -58,7 +66,7 @@ def asked(hive: HiveServer, own: str, values: Values, targets: Iterable[str]) ->
         form = "hex(c)" if "binary" in (own, target) else "c"
         try:
             hive.sql(f"alter table {table} change c c {target}")
-            read = dict(hive.sql(f"select id, {form} from {table}"))
+            read = dict(row[:2] for row in hive.sql(f"select id, {form} from {table}"))  # a text may have tabs
         except HiveError:
             continue
         yield target, [None if (text := read[str(i)]) == "NULL" else text for i in range(len(values))]
@@ -80,8 +88,33 @@ def joined(own: str, values: Values, by: dict[int, Read]) -> dict[str, Any]:
     return {"values": values, "targets": targets}
 
 
+def record_times() -> None:
+    """Write what both Hives read of the texts in `text-times.json`."""
+    texts: Values = json.loads(TIMES.read_text())["texts"]
+    found: dict[str, Read] = {}
+    for version, zone in product((3, 4), (ZONE, OTHER_ZONE)):
+        name = f"hive{version}" if zone == ZONE else f"hive{version} in {zone}"
+        os.environ["TZ"] = zone
+        with tempfile.TemporaryDirectory() as directory:
+            hive = HiveServer(version, Path(directory), more=SETTINGS)
+            try:
+                found[name] = {own: dict(asked(hive, own, texts, TIME_TYPES)) for own in TEXT_TYPES}
+            finally:
+                hive.stop()
+    lines = [f'"texts": {_shown(texts)}']
+    for name, by in found.items():
+        entries = (
+            f"  {_shown(own)}: {_shown({t: v for t, v in read.items() if t != own})}" for own, read in by.items()
+        )
+        lines.append(f"{_shown(name)}: {{\n" + ",\n".join(entries) + "}")
+    TIMES.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def main(arguments: list[str]) -> None:
     """Write the file again, with new values for some types or for all."""
+    if arguments == ["--times"]:
+        record_times()
+        return
     os.environ["TZ"] = ZONE
     before = recorded()
     chosen = arguments or list(before)

@@ -97,3 +97,16 @@ retyped("decimal(20,10)", "timestamp", ("1.0000000019", "-1.0000000019", "410244
 retyped("timestamp", "bigint", ("2001-02-03 04:05:06.7", "1969-12-31 23:59:57.5", None), 5)
 retyped("timestamp", "double", ("2001-02-03 04:05:06.7", "1969-12-31 23:59:57.5", None), 0.5)
 retyped("timestamp", "decimal(20,9)", ("2001-02-03 04:05:06.123456789", None), "1.5")
+retyped("string", "date", ("2001-02-03", "9999-12-31", "2001-02-30x", " 2001-02-03", "", None), "2001-02-03",
+        source="orc-1390")
+retyped("char(12)", "date", ("2001-02-03", "2001-02-03 ", "x", None), "2001-02-03", source="orc-1390")
+retyped("string", "timestamp", ("2001-02-03", "2001-02-03T04:05:06", "x", "", None), "2001-02-03 04:05:06",
+        source="orc-1390")
+changed("dates-of-two-hives", "Text that became DATE, which each Hive reads differently.", "a int, c string",
+        "a int, c date", ((1, "2001-2-3"), (2, "2001-02-30"), (3, "2001-02-03")), ((9, "2001-02-03"),),
+        "alter table {t} change c c date", source="orc-1390")
+changed("times-of-text", "Text that became TIMESTAMP, which Hive 3 reads by the zone of its process.",
+        "a int, c string", "a int, c timestamp", ((1, "2001-02-03 04:05"), (2, "2001-02-03 04:05:06.7"), (3, "x")),
+        ((9, "2001-02-03 04:05:06"),), "alter table {t} change c c timestamp", source="orc-1390")
+changed("bytes-of-text", "Text that became BINARY, which Hive 3 does not read.", "a int, c string", "a int, c binary",
+        ((1, "x"), (2, ""), (3, None)), ((9, b"\x01"),), "alter table {t} change c c binary", source="orc-1390")

@@ -173,3 +173,19 @@ bases("twins-of-visibility", "format section 6.3", "Two outputs of one range, bo
     "delta_0000001_0000003_v0000013/bucket_00000": both(ins(1, 1), ins(2, 2), ins(3, 3)),
     "delta_0000001_0000003_v0000015/bucket_00000": both(ins(1, 1), ins(2, 2), ins(3, 3)),
 })
+bases("twin-bases", "format section 6.2", "Two bases of compactions that end with one write id, and differ.", {
+    "base_0000002_v0000010/bucket_00000": ins(1, 1), "base_0000002_v0000012/bucket_00000": both(ins(1, 1), ins(2, 2)),
+    "d3": ins(3, 3),
+})
+bases("twin-bases-of-two-hives", "format section 6.2", "Such bases of a compaction of Hive 3 and one of Hive 4.", {
+    "base_0000002/bucket_00000": both(ins(1, 1), ins(2, 2)), "base_0000002/_metadata_acid": COMPACTED,
+    "base_0000002_v0000012/bucket_00000": ins(1, 1), "d3": ins(3, 3),
+})
+bases("twin-delete-deltas", "format section 6.3", "Two delete deltas of one range, both committed.", {
+    "d1": ins(1, 1, 2, 3), "delete_delta_0000002_0000003_v0000013/bucket_00000": dels(2, (1, 0)),
+    "delete_delta_0000002_0000003_v0000015/bucket_00000": dels(3, (1, 1)),
+})
+bases("twins-below-a-base", "format section 6.3", "Two deltas of one range that a base hides.", {
+    "delta_0000001_0000003_v0000013/bucket_00000": ins(1, 1), "delta_0000001_0000003_v0000015/bucket_00000": ins(1, 1),
+    "base_0000003_v0000016/bucket_00000": ins(1, 1), "d4": ins(4, 4),
+})

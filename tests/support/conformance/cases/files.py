@@ -3,7 +3,7 @@
 # fmt: off
 from __future__ import annotations
 
-from support.conformance.declared import COMPACTED, Chapter, both, dels, events, ins, no_rows, plain
+from support.conformance.declared import COMPACTED, Chapter, both, dels, events, flushed, ins, no_rows, plain
 
 originals = Chapter("original files")
 originals("original-alone", "format section 5.1", "An original file.", {"000000_0": plain(1, 2)})
@@ -98,4 +98,22 @@ empty("no-ids-beside-an-overwrite", "validate V25", "No ids in 000000_0 beside a
 empty("no-ids-beside-a-compaction", "validate V25", "No ids in 000000_0 beside a compaction's.", {
     "base_0000001/bucket_00000": ins(1, 1), "base_0000001/000000_0": plain(33),
     "base_0000001/_metadata_acid": COMPACTED, "d2": ins(2, 2),
+})
+
+originals("loaded-union-folders", "format section 1.4", "The folders of a UNION ALL in a delta, and a delta.", {
+    "d1/HIVE_UNION_SUBDIR_1/000000_0": plain(1), "d1/HIVE_UNION_SUBDIR_2/000000_0": plain(2), "d2": ins(2, 6),
+})
+originals("union-folder-beside-a-file", "format section 1.4", "A folder of a UNION ALL beside a loaded file.", {
+    "d1/000000_0": plain(1), "d1/HIVE_UNION_SUBDIR_1/000000_0": plain(2), "d2": ins(2, 6),
+})
+originals("union-folders-of-a-base", "format section 1.4", "The folders of a UNION ALL in a base.", {
+    "base_0000001/HIVE_UNION_SUBDIR_1/000000_0": plain(1), "base_0000001/HIVE_UNION_SUBDIR_2/000000_0": plain(2),
+    "d2": ins(2, 6),
+})
+originals("loaded-in-a-wide-delta", "validate V25", "A file without ids in a delta of several write ids.", {
+    "delta_0000001_0000002/000000_0": plain(1), "d3": ins(3, 6),
+})
+empty("flush-length-of-a-range", "format section 12", "A flush length that is not the size, in a wide delta.", {
+    "d1-3": both(ins(1, 1), ins(2, 2), ins(3, 3), tail=b"xxxx"),
+    "delta_0000001_0000003/bucket_00000_flush_length": flushed(-4), "d4": ins(4, 4),
 })

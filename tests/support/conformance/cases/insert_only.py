@@ -48,6 +48,17 @@ orc("mm-any-name", "format section 11", "Files of any name.", {"d1/part-00000.or
 orc("mm-union-folders", "format section 1.4", "The folders of a UNION ALL in a delta.", {
     "d1/HIVE_UNION_SUBDIR_1/000000_0": plain(1), "d1/HIVE_UNION_SUBDIR_2/000000_0": plain(2),
 })
+orc("mm-union-folders-and-a-delta", "format section 1.4", "The folders of a UNION ALL in a delta, and a delta.", {
+    "d1/HIVE_UNION_SUBDIR_1/000000_0": plain(1), "d1/HIVE_UNION_SUBDIR_2/000000_0": plain(2), "d2/000000_0": plain(3),
+})
+orc("mm-twins", "format section 6.3", "Two outputs of one range, both committed.", {
+    "delta_0000001_0000002_v0000010/000000_0": plain(1, 2), "delta_0000001_0000002_v0000012/000000_0": plain(1, 2),
+    "d3/000000_0": plain(3),
+})
+orc("mm-twin-bases", "format section 6.2", "Two bases of compactions that end with one write id, and differ.", {
+    "base_0000002_v0000010/000000_0": plain(1, 2), "base_0000002_v0000012/000000_0": plain(1),
+    "d3/000000_0": plain(3),
+})
 orc("mm-deep-folder", "format section 11", "A file three folders deep in a delta.", {
     "d1/a/b/c/000000_0": plain(1), "d2/000000_0": plain(2),
 })
@@ -94,6 +105,10 @@ parquet("mm-parquet-original", "trino-28632", "A Parquet file at the top, and a 
 parquet("mm-parquet-overwrite", "format section 11", "An INSERT OVERWRITE of Parquet files.", {
     "d1/000000_0": in_parquet(1), "base_0000002/000000_0": in_parquet(2), "d3/000000_0": in_parquet(3),
 })
+parquet("mm-parquet-union-folders", "format section 1.4", "The folders of a UNION ALL in a delta of Parquet files.", {
+    "d1/HIVE_UNION_SUBDIR_1/000000_0": in_parquet(1), "d1/HIVE_UNION_SUBDIR_2/000000_0": in_parquet(2),
+    "d2/000000_0": in_parquet(3),
+})
 parquet("mm-parquet-aborted", "format section 11", "A Parquet delta of an aborted write id.", {
     "d1/000000_0": in_parquet(1), "d2/000000_0": in_parquet(2), "d3/000000_0": in_parquet(3),
 }, ids="cac")
@@ -108,4 +123,7 @@ texts("mm-text-original", "trino-28632", "A text file at the top, and a delta.",
 })
 texts("mm-text-0-bytes", "format section 11", "A text file of 0 bytes.", {
     "d1/000000_0": text(1), "d1/000001_0": b"", "d2/000000_0": text(2),
+})
+texts("mm-text-union-folders", "format section 1.4", "The folders of a UNION ALL in a delta of text.", {
+    "d1/HIVE_UNION_SUBDIR_1/000000_0": text(1), "d1/HIVE_UNION_SUBDIR_2/000000_0": text(2), "d2/000000_0": text(3),
 })
