@@ -18,6 +18,7 @@ _LAZY = {
     "Table": "acidctl.rows.scan.table",
     "PartitionLocation": "acidctl.rows.scan.table",
     "TableScan": "acidctl.rows.scan.table_scan",
+    "create": "acidctl.verbs.writing.writable_table",
     "find": "acidctl.locations",
     "open_table": "acidctl.rows.scan.table",
 }
@@ -31,6 +32,7 @@ __all__ = [
     "Table",
     "TableScan",
     "__version__",
+    "create",
     "find",
     "open_table",
 ]

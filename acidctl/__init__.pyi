@@ -6,6 +6,7 @@ from acidctl.rows.scan.table import open_table as open_table
 from acidctl.rows.scan.table_scan import TableScan as TableScan
 from acidctl.verbs.compact_options import CompactOptions as CompactOptions
 from acidctl.verbs.hive.hive import Hive as Hive
+from acidctl.verbs.writing.writable_table import create as create
 
 __all__ = [
     "CompactOptions",
@@ -15,6 +16,7 @@ __all__ = [
     "Table",
     "TableScan",
     "__version__",
+    "create",
     "find",
     "open_table",
 ]

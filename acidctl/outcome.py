@@ -30,6 +30,7 @@ class Result(StrEnum):
     REQUESTED = "requested"
     REPAIRED = "repaired"
     WRITTEN = "written"
+    CREATED = "created"
     ERASED = "erased"
     FINDINGS = "findings"
     UNCHECKED = "unchecked"
@@ -49,7 +50,7 @@ TIME_IS_UP = Reason(Code.TIME_IS_UP)
 """Why a location is left for another run, most of the time."""
 
 CHANGING = frozenset(
-    {Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED, Result.REPAIRED, Result.WRITTEN}
+    {Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.RESTORED, Result.REPAIRED, Result.WRITTEN, Result.CREATED}
 )
 """Results after which a location is not what it was."""
 

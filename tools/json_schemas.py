@@ -188,6 +188,11 @@ SHAPES: dict[str, Shape] = {
     "diff-count": {"disappeared": "int", "appeared": "int", "snapshotSource": "source"},
     "compact": {**_OUTCOME, **_TO_COMPACT},
     **{verb: {**_OUTCOME, **_TO_WRITE} for verb in ("insert", "update", "delete", "merge", "truncate")},
+    "create": {
+        **_OUTCOME, "verb": "str", "type": "str?", "format": "str", "columns": [{"name": "str", "type": "str"}],
+        "partitionKeys": [{"name": "str", "type": "str"}], "buckets": "int", "bucketColumns": ["str"],
+        "directory": "str",
+    },
     "erase": {
         **_OUTCOME, **_TO_WRITE, **_TO_COMPACT, **_TO_CLEAN, **_IN_TRASH, "events?": "int", "isKnown?": "bool",
         "steps?": ["str"], "files?": "any",

@@ -24,7 +24,7 @@ FOLDERS = {
 ORDER = (
     "status", "report", "ls", "why", "meta", "log",
     "cat", "dump", "diff", "history", "blame", "erasure",
-    "insert", "update", "delete", "erase", "merge", "truncate",
+    "create", "insert", "update", "delete", "erase", "merge", "truncate",
     "compact", "clean", "restore", "purge", "nightly",
     "validate", "repair", "demo", "explain", "doctor", "completion",
     "tables", "txns", "locks", "compactions", "request", "abort", "initiator", "worker", "cleaner", "housekeep",
@@ -65,6 +65,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 AFTER_INTERRUPT = {
+    "create": "run it again with --if-not-exists",
     **dict.fromkeys(
         ("insert", "update", "delete", "merge", "truncate"),
         "`acidctl history` shows whether it was committed: run it again only if it was not",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,9 +25,9 @@ from acidctl.rows.foreign.format import Format
 from acidctl.rows.past.event_search import EventSearch
 from acidctl.rows.read.visibility import open_sources
 from acidctl.rows.scan.columns import Namespace, PartitionColumn
-from acidctl.rows.scan.condition import UnknownColumn, parse_condition
+from acidctl.rows.scan.condition import UnknownColumn
 from acidctl.rows.scan.partition_values import typed
-from acidctl.rows.scan.predicate import Predicate
+from acidctl.rows.scan.predicate import PartialCondition
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
 
@@ -35,6 +35,8 @@ _SEARCHERS = 4
 """Files that are searched at the same time: each holds a stripe in memory."""
 
 _NAMED_BY_PLACE = "_col"
+
+MakeCondition = Callable[[OrcType], PartialCondition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +117,19 @@ class _Gathered:
 
 
 def search_tables(
-    tables: Iterable[SearchedTable], resolver: SnapshotResolver, condition: str, *, prove: bool = False
+    tables: Iterable[SearchedTable], resolver: SnapshotResolver, condition: MakeCondition, *, prove: bool = False
 ) -> Iterator[TableErasure]:
     """Search tables, one after the other; problems of a table are in its report.
 
     Args:
-        condition: SQL, see docs/reference/conditions.md.
+        condition: makes the condition from the columns of a table as a struct type; UnknownColumn if one is missing.
         prove: read all bytes of all files for their checksums, and list the locations again at the end.
 
     Raises:
         UsageProblem: the condition cannot be parsed.
     """
     with suppress(UnknownColumn):
-        parse_condition(condition, row_of(()))  # a malformed condition fails for every table
+        condition(row_of(()))  # a malformed condition fails for every table
     for wanted in tables:
         try:
             table = Table(wanted.places[0].shown, wanted.places, resolver)
@@ -139,7 +141,7 @@ def search_tables(
 
 
 class _TableSearch:
-    def __init__(self, wanted: SearchedTable, table: Table, condition: str, *, prove: bool) -> None:
+    def __init__(self, wanted: SearchedTable, table: Table, condition: MakeCondition, *, prove: bool) -> None:
         self._wanted, self._table, self._condition, self._prove = wanted, table, condition, prove
         self._fs, self._declared = wanted.places[0].fs, wanted.places[0].declared
         self._gathered = _Gathered()
@@ -156,7 +158,7 @@ class _TableSearch:
         self._row_type = self._table_row_type()
         self._keys = gathered.opened[0].partition if gathered.opened else ()  # with the values of the first location
         try:
-            predicate = parse_condition(self._condition, Namespace(self._row_type, self._keys).struct)
+            predicate = self._condition(Namespace(self._row_type, self._keys).struct)
         except UsageProblem as error:
             return self._not_applied(error)
         reports = [self._report(opened, predicate) for opened in gathered.opened] + gathered.failed
@@ -229,7 +231,7 @@ class _TableSearch:
         if any(name.startswith(_NAMED_BY_PLACE) for name in row_type.names):
             return True
         try:
-            parse_condition(self._condition, Namespace(row_type, self._keys).struct)
+            self._condition(Namespace(row_type, self._keys).struct)
         except UnknownColumn:
             return False
         except UsageProblem:
@@ -238,7 +240,7 @@ class _TableSearch:
 
     # -- the search -------------------------------------------------------------------------------------------
 
-    def _report(self, opened: _Opened, predicate: Predicate) -> ErasureReport:
+    def _report(self, opened: _Opened, predicate: PartialCondition) -> ErasureReport:
         place = opened.survey
         search = EventSearch(predicate, self._row_type, opened.partition, declared=place.found.declared)
         search_one = partial(search_file, place.found.fs, search=search, checksum=self._prove)
@@ -252,13 +254,13 @@ class _TableSearch:
             place.found.shown, SeenBy.of(place.snapshot), live, files, tuple(closed), steps, place.found.hive_name
         )
 
-    def _beside_report(self, predicate: Predicate) -> ErasureReport:
+    def _beside_report(self, predicate: PartialCondition) -> ErasureReport:
         gathered = self._gathered
         files = tuple(parallel.results(partial(self._search_stray, predicate), gathered.stray, _SEARCHERS))
         shown = self._fs.display(self._wanted.root) if self._wanted.root else self._wanted.places[0].shown
         return ErasureReport(shown, None, 0, files, tuple(gathered.closed), erasure_steps(None, files, 0))
 
-    def _search_stray(self, predicate: Predicate, stray: tuple[StrayFile, OpenedFile]) -> SearchedFile:
+    def _search_stray(self, predicate: PartialCondition, stray: tuple[StrayFile, OpenedFile]) -> SearchedFile:
         values = {name.lower(): value for name, value in stray[0].partition}
         filled: list[PartitionColumn] = []
         unknown: list[str] = []
@@ -271,7 +273,7 @@ class _TableSearch:
         search = EventSearch(predicate, self._row_type, filled, unknown, self._declared)
         return search_file(self._fs, stray[1], search, checksum=self._prove)
 
-    def _live(self, opened: _Opened, files: Collection[SearchedFile], predicate: Predicate) -> int | None:
+    def _live(self, opened: _Opened, files: Collection[SearchedFile], predicate: PartialCondition) -> int | None:
         """Return how many matching rows readers see, reading only stripes that hold some; None if not known."""
         snapshot = opened.survey.snapshot
         only = {

@@ -469,6 +469,13 @@ def require_same(table: HiveTable, again: HiveTable) -> None:
     raise ConflictError(f"{table.full_name} is not the table that it was", why, "look for its locations again")
 
 
+def overlap(one: str, other: str) -> bool:
+    """Return whether two URLs of locations are the same, or one is in the other."""
+    (*store, path), (*other_store, other_path) = _key(one), _key(other)
+    path, other_path = f"{path.rstrip('/')}/", f"{other_path.rstrip('/')}/"
+    return store == other_store and (path.startswith(other_path) or other_path.startswith(path))
+
+
 def _of_another(shown: str, table: str, other: str) -> RefusedError:
     return RefusedError(
         f"{shown} is not changed",

@@ -39,6 +39,10 @@ class UnknownMethod(UsageProblem):
     """The server does not have a method."""
 
 
+class AlreadyExists(ConflictError):
+    """The object that was to be made is there already."""
+
+
 class LostTransaction(ConflictError):
     """A transaction or a lock no longer exists: somebody ended it, or it timed out."""
 
@@ -53,6 +57,8 @@ def refusal_of(kind: str, message: str, doing: str, server: str) -> AcidctlError
     why = f"{message or 'it says no more'} ({kind})"
     if kind in _NOT_FOUND or message.endswith(" table not found"):  # versions disagree on the kind of this one
         return NotFoundError(what, why, "check the names of database, table and partition")
+    if kind == "AlreadyExistsException":
+        return AlreadyExists(what, why, "choose another name")
     if kind in _LOST:
         return LostTransaction(what, why, "run it again")
     if "ermission denied" in message or "not allowed" in message or "AccessControl" in message:

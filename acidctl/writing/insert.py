@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
 
+from acidctl.acid.names import unescape
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import Operation
-from acidctl.metastore.tables import HiveTable
+from acidctl.metastore.tables import HiveTable, partitions_of_values
 from acidctl.writing.rows.conform import RowConformer
 from acidctl.writing.rows.files import StagedFile
 from acidctl.writing.rows.routes import Routes
@@ -45,8 +47,8 @@ class Insert(Write):
         *,
         overwrite: bool = False,
     ) -> None:
-        is_dynamic = bool(table.partition_keys)
-        super().__init__(metastore, table, Statement(Operation.INSERT, replaces=overwrite, is_dynamic=is_dynamic))
+        statement = Statement(Operation.INSERT, replaces=overwrite, is_dynamic=bool(table.partition_keys))
+        super().__init__(metastore, table, statement)
         self._sources: Iterable[RowPart] = (
             [RowPart("", sources)] if isinstance(sources, pa.RecordBatchReader) else sources
         )
@@ -56,6 +58,14 @@ class Insert(Write):
             if name not in keys:
                 raise UsageProblem(f"the table has no partition key {name}", "", did_you_mean(name, keys))
         self._given, self._routes = set(fixed), Routes(table, self.row, fixed)
+        if overwrite and keys and self._routes.only_location is not None:
+            self._lock_partition(self._routes.only_location)
+
+    def _lock_partition(self, name: str) -> None:
+        """Lock the only partition that the rows go to, if it exists, instead of the table; Hive does the same."""
+        values = {key: unescape(value) for key, _, value in (part.partition("=") for part in name.split("/"))}
+        if list(partitions_of_values(self.metastore, self.table, [values])):
+            self.statement = replace(self.statement, is_dynamic=False, partitions=(name,))
 
     def check(self) -> None:
         """Open the first source, and refuse columns that do not fit.

@@ -12,6 +12,7 @@ from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.tables import HiveTable
 from acidctl.orc.hive_types import parse_type
 from acidctl.orc.types import OrcType
+from acidctl.writing.definition import NOT_WRITTEN
 from acidctl.writing.insert_only.plain_files import format_reasons
 from acidctl.writing.rows.bucket_hashes import VERSIONS, check_bucket_type
 from acidctl.writing.transaction import raw_table
@@ -20,9 +21,6 @@ _TABLE_TYPE, _CATALOG, _ACCESS, _STORAGE = 12, 17, 22, 7
 _SKEWED, _AS_DIRECTORIES = 11, 12
 _READ_WRITE = 8
 """Numbers of fields of a table and of its storage descriptor, and the access type of a table that may be written."""
-
-_NOT_WRITTEN = ("uniontype", "timestamp with local time zone")
-"""Types that acidctl has never written and then read back with Hive."""
 
 
 def require_writable(metastore: Metastore, table: HiveTable, operation: Operation, *, replaces: bool = False) -> None:
@@ -91,7 +89,7 @@ def _layout_reasons(table: HiveTable, raw: RawStruct, parameters: Mapping[str, s
             yield f"its files are encrypted: {key}", "write it with Hive"
     for column in (*table.columns, *table.partition_keys):
         for node in parse_type(column.type).walk():
-            if node.kind in _NOT_WRITTEN:
+            if node.kind in NOT_WRITTEN:
                 yield f"column {column.name} has the type {node.kind}", "write it with Hive"
     if table.buckets:
         yield from _bucket_reasons(table)

@@ -93,11 +93,15 @@ def condition_of(table: HiveTable, text: str) -> RowCondition:
     """Parse a condition in SQL on the columns of a table, its partition keys included.
 
     Raises:
-        UsageProblem: it cannot be used, or has a column that the table lacks.
+        UsageProblem: it cannot be used, has a column that the table lacks, or a value that a version of Hive converts
+            in another way.
     """
     row = row_type_of(tuple((column.name, column.type) for column in table.columns))
     keys = [PartitionColumn(key.name, declared_type(key.type), None) for key in table.partition_keys]
-    return parse_condition(text, Namespace(row, keys).struct)
+    columns = Namespace(row, keys).struct
+    condition = parse_condition(text, columns)
+    condition.refuse_conversions(columns)
+    return condition
 
 
 def _bounds(partition: Sequence[PartitionColumn], path: Path) -> ColumnBounds | None:

@@ -18,7 +18,7 @@ from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
-from acidctl.metastore.interface import LockType, Operation
+from acidctl.metastore.interface import LockLevel, LockType, Operation
 from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.tables import BATCH, HiveTable
 from acidctl.metastore.transactions import Transactions
@@ -37,11 +37,13 @@ class Statement:
         operation: INSERT, UPDATE or DELETE; a merge counts as UPDATE.
         replaces: it replaces all rows of a location (INSERT OVERWRITE, TRUNCATE).
         is_dynamic: the data decide which partitions it writes to.
+        partitions: names of the existing partitions that it writes to, which are locked instead of the table.
     """
 
     operation: Operation
     replaces: bool = False
     is_dynamic: bool = False
+    partitions: tuple[str, ...] = ()
 
     def lock_type(self, hive: Hive) -> LockType:
         """Return the lock that Hive's own statement takes by default."""
@@ -166,10 +168,11 @@ class WriteTransaction:
             operation=Operation.UPDATE if statement.replaces else statement.operation,
             is_dynamic=statement.is_dynamic,
         )
+        parts = (replace(component, level=LockLevel.PARTITION, partition=name) for name in statement.partitions)
         self._held = LockedTransaction(
             self._metastore,
             self._heartbeats,
-            (component,),
+            tuple(parts) or (component,),
             interface.TxnType.DEFAULT,
             wait=self._wait,
             before_lock=self._allocate,

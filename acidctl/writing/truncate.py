@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from acidctl.acid.names import partition_name
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.interface import Operation
-from acidctl.metastore.tables import HiveTable, find_partitions
+from acidctl.metastore.tables import BATCH, HiveTable, find_partitions
 from acidctl.writing.rows.files import StagedFile
 from acidctl.writing.transaction import Seen, Statement
 from acidctl.writing.write import Write
@@ -17,14 +18,21 @@ from acidctl.writing.write import Write
 class Truncate(Write):
     """One TRUNCATE.
 
+    The partitions that `partition` means are locked, else the table.
+
     Args:
         partition: values of some or all partition keys; None for all partitions.
+
+    Raises:
+        NotFoundError: the table lacks a partition key that was given, or has no partition with these values.
     """
 
     def __init__(self, metastore: Metastore, table: HiveTable, partition: Mapping[str, str] | None = None) -> None:
-        is_dynamic = bool(table.partition_keys)
-        super().__init__(metastore, table, Statement(Operation.DELETE, replaces=True, is_dynamic=is_dynamic))
         self._partition = partition
+        named = _names_of(metastore, table, partition) if partition else ()
+        locked = named if len(named) <= BATCH else ()  # a lock of the table is simpler then
+        is_dynamic = bool(table.partition_keys) and not locked
+        super().__init__(metastore, table, Statement(Operation.DELETE, True, is_dynamic, locked))
 
     def stage(self, transaction: Seen) -> list[StagedFile]:
         """Write a base with one file without rows to each location; Hive 4's own empty marker is unreadable to Hive 3.
@@ -32,12 +40,18 @@ class Truncate(Write):
         Raises:
             NotFoundError: the table lacks a partition key that was given, or has no partition with these values.
         """
+        names: Sequence[str] = [""]
+        if self.table.partition_keys or self._partition:
+            names = _names_of(self.metastore, self.table, self._partition)
+        locked = self.statement.partitions
+        if locked and (others := set(names).difference(locked)):
+            what = f"the partition {min(others)} of {self.table.full_name} is new"
+            raise LostTransaction(what, "it was made before the lock was taken", "run it again")
         with closing(self.new_rows(transaction)) as rows:
-            rows.ensure(self._names())
+            rows.ensure(names)
             return rows.finish()
 
-    def _names(self) -> list[str]:
-        if not self.table.partition_keys and not self._partition:
-            return [""]
-        partitions = find_partitions(self.metastore, self.table, self._partition)
-        return ["/".join(partition_name(*pair) for pair in partition.values) for partition in partitions]
+
+def _names_of(metastore: Metastore, table: HiveTable, partition: Mapping[str, str] | None) -> tuple[str, ...]:
+    partitions = find_partitions(metastore, table, partition)
+    return tuple("/".join(partition_name(*pair) for pair in each.values) for each in partitions)

@@ -12,7 +12,7 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import client, files_of, rows_of, table_of, writable
 
 from acidctl.base.errors import AcidctlError, ConflictError, UsageProblem
-from acidctl.metastore.interface import Operation
+from acidctl.metastore.interface import LockLevel, LockType, Operation
 from acidctl.writing.insert import Insert
 from acidctl.writing.write import Written
 
@@ -53,6 +53,24 @@ def test_a_named_partition_is_replaced_though_no_row_comes(hive: FakeHive) -> No
     assert rows_of(hive) == [(1, "x", "1")]
     overwrite(hive, {"day": "9"}, a=nothing)
     assert list(hive.partitions["db", "t"]) == ["day=1", "day=2", "day=9"]
+
+
+def test_only_an_existing_partition_that_is_named_is_locked_alone(hive: FakeHive) -> None:
+    overwrite(hive, {"day": "2"}, a=[5])
+    overwrite(hive, {"day": "9"}, a=[6])
+    overwrite(hive, a=[7], day=["2"])
+    assert [(lock.type, lock.level, lock.partition, lock.is_dynamic) for lock in hive.wanted_locks] == [
+        (LockType.EXCLUSIVE, LockLevel.PARTITION, "day=2", False),
+        (LockType.EXCLUSIVE, LockLevel.TABLE, None, True),
+        (LockType.EXCLUSIVE, LockLevel.TABLE, None, True),
+    ]
+    assert rows_of(hive) == [(1, "x", "1"), (6, None, "9"), (7, None, "2")]
+
+
+def test_a_named_partition_that_is_dropped_before_the_lock_is_made_again(hive: FakeHive) -> None:
+    hive.before["lock"] = lambda: hive.partitions["db", "t"].pop("day=2") and None
+    overwrite(hive, {"day": "2"}, a=[5])
+    assert rows_of(hive) == [(1, "x", "1"), (5, None, "2")]
 
 
 def test_a_table_without_partitions_is_empty_after_no_rows(hive: FakeHive, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import INSERT_ONLY, client, files_of, rows_of, table_of, writable
 
 from acidctl.base.errors import AcidctlError, NotFoundError
-from acidctl.metastore.interface import Operation
+from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.interface import LockLevel, LockType, Operation
 from acidctl.writing.truncate import Truncate
 from acidctl.writing.write import Written
 
@@ -40,10 +41,35 @@ def truncate(hive: FakeHive, partition: dict[str, str] | None = None) -> Written
 def test_all_partitions_or_those_with_the_values_are_empty(hive: FakeHive) -> None:
     written = truncate(hive, {"K": "1"})
     assert (written.lock, written.partitions) == ("EXCLUSIVE", ("day=1/k=1", "day=2/k=1"))
-    assert hive.components == [(written.txn, written.partitions, Operation.UPDATE)]
+    assert [lock.partition for lock in hive.wanted_locks] == list(written.partitions)
+    assert {(lock.type, lock.level, lock.operation, lock.is_dynamic) for lock in hive.wanted_locks} == {
+        (LockType.EXCLUSIVE, LockLevel.PARTITION, Operation.UPDATE, False)
+    }
     assert rows_of(hive) == [OLD[1]]
-    truncate(hive)
+    written = truncate(hive)
+    assert (hive.wanted_locks[-1].partition, hive.wanted_locks[-1].level) == (None, LockLevel.TABLE)
+    assert hive.components == [(written.txn, written.partitions, Operation.UPDATE)]
     assert rows_of(hive) == []
+
+
+def test_a_partition_that_appears_before_the_lock_is_not_left_out(hive: FakeHive, tmp_path: Path) -> None:
+    def somebody() -> None:
+        hive.partition("db", "t", "day=1/k=3")
+        write_acid(tmp_path / "t/day=1/k=3" / "delta_0000001_0000001_0000" / "bucket_00000", *inserts(1, (7, "x")))
+
+    hive.before["lock"] = somebody
+    with pytest.raises(LostTransaction, match="k=3"):
+        truncate(hive, {"day": "1"})
+    assert len(rows_of(hive)) == 4
+    assert (truncate(hive, {"day": "1"}).files, rows_of(hive)) == (3, [OLD[2]])
+
+
+def test_so_many_partitions_that_the_table_is_locked(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acidctl.writing.truncate.BATCH", 1)
+    written = truncate(hive, {"day": "1"})
+    assert [lock.partition for lock in hive.wanted_locks] == [None]
+    assert hive.components == [(written.txn, written.partitions, Operation.UPDATE)]
+    assert rows_of(hive) == [OLD[2]]
 
 
 def test_the_base_is_one_that_hive_3_reads(hive: FakeHive, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def command(call: Call[DeleteOptions]) -> int:
     TABLE is hive:db.table. Files keep the rows until a major compaction and a cleaning; `acidctl erase`
     does all of that. If another writer changes the same rows meanwhile, the delete starts again, up to five times.
     """
-    from acidctl.verbs.writing.statements import delete  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.writing.statements import delete
 
     keys = from_files(call, (call.options.keys,), None) if call.options.keys else None
     screen = call.screen(is_plan=call.options.dry_run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from acidctl.cli.write.row_files import from_files
 from acidctl.cli.write.statement_command import statement_command
 from acidctl.verbs.writing.options import EraseOptions
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     EraseOptions,
 )
 def command(call: Call[EraseOptions]) -> int:
-    """Delete the rows of TABLE that meet a condition and all files that hold them, then search every file again.
+    """Delete the rows of TABLE that meet a condition, or whose key is in a file, and all files that hold them.
 
     TABLE is hive:db.table. The steps are those that `acidctl erasure` names: a delete, a major compaction of what
     holds such rows, a cleaning without trash and, if needed, a purge of the trash and of repair backups. Running
@@ -25,8 +26,9 @@ def command(call: Call[EraseOptions]) -> int:
     such a row, and `-o json` lists each with its checksum. `acidctl erasure --help` says where values can survive
     outside of the table.
     """
-    from acidctl.verbs.writing.erase import erase  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.writing.erase import erase
 
+    keys = from_files(call, (call.options.keys,), None) if call.options.keys else None
     screen = call.screen(is_plan=call.options.dry_run)
     screen.shows_next = False
-    return screen.show(erase(call.selection, call.options, screen))
+    return screen.show(erase(call.selection, call.options, screen, keys))

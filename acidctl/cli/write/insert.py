@@ -24,7 +24,7 @@ def command(call: Call[InsertOptions], files: tuple[str, ...], form: str | None)
     Columns are matched by name, in any case and order; a column that FILE lacks is NULL. A value that its column cannot
     hold exactly is refused with the number of its row. Missing partitions are created.
     """
-    from acidctl.verbs.writing.statements import insert  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.writing.statements import insert
 
     screen = call.screen(is_plan=call.options.dry_run)
     return screen.show(insert(call.selection, call.options, screen, from_files(call, files, form)))

@@ -26,7 +26,7 @@ def command(call: Call[MergeOptions], files: tuple[str, ...], form: str | None) 
     With --operation-column rows of FILE can also delete; with --order-by the last row of each key counts. Together they
     apply an exported log of changes. All rows of the files are held in memory.
     """
-    from acidctl.verbs.writing.statements import merge  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.writing.statements import merge
 
     screen = call.screen(is_plan=call.options.dry_run)
     return screen.show(merge(call.selection, call.options, screen, from_files(call, files, form)))

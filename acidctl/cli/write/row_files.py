@@ -35,7 +35,7 @@ def from_files(call: Call[Any], files: tuple[str, ...], form: str | None) -> Fil
     Raises:
         UsageProblem: standard input has rows, so that the command cannot ask there for confirmation.
     """
-    from acidctl.writing.rows.sources import FileSource  # noqa: PLC0415 - --help does without
+    from acidctl.writing.rows.sources import FileSource
 
     if STDIN in files:
         if not (call.yes or call.options.dry_run):

@@ -21,7 +21,7 @@ def command(call: Call[TruncateOptions]) -> int:
     TABLE is hive:db.table. Each location gets a base without rows, as with Hive 4's own TRUNCATE. The old files stay
     for running queries until they are cleaned.
     """
-    from acidctl.verbs.writing.statements import truncate  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.writing.statements import truncate
 
     screen = call.screen(is_plan=call.options.dry_run)
     return screen.show(truncate(call.selection, call.options, screen))

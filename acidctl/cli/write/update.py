@@ -21,7 +21,7 @@ def command(call: Call[UpdateOptions]) -> int:
     TABLE is hive:db.table. Columns by which the table is partitioned or bucketed cannot be changed. If another writer
     changes the same rows meanwhile, the update starts again, up to five times.
     """
-    from acidctl.verbs.writing.statements import update  # noqa: PLC0415 - --help does without
+    from acidctl.verbs.writing.statements import update
 
     screen = call.screen(is_plan=call.options.dry_run)
     return screen.show(update(call.selection, call.options, screen))

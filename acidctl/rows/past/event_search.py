@@ -25,7 +25,7 @@ from acidctl.rows.scan.columns import (
     own_column,
     row_id_array,
 )
-from acidctl.rows.scan.predicate import Path, Predicate
+from acidctl.rows.scan.predicate import PartialCondition, Path
 from acidctl.rows.scan.pruning import ColumnBounds, stripe_bounds
 
 
@@ -62,7 +62,7 @@ class EventSearch:
 
     def __init__(
         self,
-        predicate: Predicate,
+        predicate: PartialCondition,
         row_type: OrcType,
         partition: Sequence[PartitionColumn] = (),
         unknown: Collection[str] = (),
@@ -134,7 +134,7 @@ class EventSearch:
         top = column.place[0]
         return by_name and source.row_type.names[top].lower() != self._row_type.names[top].lower()
 
-    def _may_hold(self, source: EventFile, stripe: int, condition: Predicate | bool) -> bool:
+    def _may_hold(self, source: EventFile, stripe: int, condition: PartialCondition | bool) -> bool:
         if not condition or _holds_no_row(source, stripe):
             return False
         if isinstance(condition, bool):
@@ -145,10 +145,10 @@ class EventSearch:
         return condition.may_match(with_bloom_filters(bounds, source, stripe, self._used, self._row_type))
 
     def _counts(
-        self, reader: EventReader, stripe: int, sure: Predicate | bool, maybe: Predicate | bool
+        self, reader: EventReader, stripe: int, sure: PartialCondition | bool, maybe: PartialCondition | bool
     ) -> tuple[int, int]:
         """Return the number of events of a stripe that hold such a row, and of those that may."""
-        paths = [path for condition in (sure, maybe) if isinstance(condition, Predicate) for path in condition.paths]
+        paths = [path for condition in (sure, maybe) if not isinstance(condition, bool) for path in condition.paths]
         columns = [self._used[path] for path in dict.fromkeys(paths)]
         row_type = reader.source.row_type
         places = [column.place for column in columns if column.kind is ColumnSource.DATA]
@@ -163,7 +163,7 @@ class EventSearch:
         filled = np.asarray(rows.is_valid().to_numpy(zero_copy_only=False), np.bool_)
         read = StripeRows(reader.source, ids, rows, files)
 
-        def count(condition: Predicate | bool) -> int:
+        def count(condition: PartialCondition | bool) -> int:
             if isinstance(condition, bool):
                 return int(np.count_nonzero(filled)) if condition else 0
             mask = condition.mask(lambda path: read.array(self._used[path], self._partition))

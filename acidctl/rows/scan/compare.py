@@ -143,6 +143,37 @@ def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> F
     raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {type_name(kind)}")
 
 
+def conversion(kind: pa.DataType, value: Literal) -> tuple[str, str] | None:
+    """Return how a version of Hive compares a value with a column in another way than acidctl, and what to write.
+
+    None if all of them agree; :func:`domain` has refused what cannot be compared at all.
+    """
+    if pa.types.is_float32(kind) and isinstance(value, int | Decimal | str) and not isinstance(value, bool):
+        exact = Fraction(_number(kind, value))
+        if Fraction(to_float(float(exact))) != exact:
+            return "a FLOAT cannot hold this number, which Hive 3 rounds to it", f"CAST({value} AS FLOAT)"
+    if not isinstance(value, str):
+        return None
+    if pa.types.is_boolean(kind):
+        return "Hive compares no text with a BOOLEAN", value.upper()
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+        return ("Hive does not read a number with blanks around it", value.strip()) if value != value.strip() else None
+    if pa.types.is_date(kind) and parse_moment(value).ns % _DAY:
+        return "Hive ignores the time in a text that is compared with a DATE", f"TIMESTAMP '{value.strip()}'"
+    if ticks_of(kind) and not pa.types.is_date(kind) and lacks_seconds(value):
+        return NO_SECONDS, f"'{value.strip()}:00'"
+    return None
+
+
+NO_SECONDS = "Hive 3 ignores a time without seconds"
+
+
+def lacks_seconds(text: str) -> bool:
+    """Return whether a text of a date or timestamp has hours and minutes, but no seconds."""
+    match = _TIME.fullmatch(text.strip())
+    return bool(match and match[4] and not match[6])
+
+
 def compare_value(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
     """Return ``column sign value`` for every row; NULL if either is NULL.
 

@@ -6,7 +6,7 @@ As in SQL a comparison with NULL is neither true nor false, and only rows for wh
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,15 @@ from acidctl.base.errors import UsageProblem
 from acidctl.orc.arrow import null_where, struct_of, tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.scan.compare import Literal, MismatchError, compare_columns, compare_value, type_name, unpadded
+from acidctl.rows.scan.compare import (
+    Literal,
+    MismatchError,
+    compare_columns,
+    compare_value,
+    conversion,
+    type_name,
+    unpadded,
+)
 from acidctl.rows.scan.pruning import ColumnBounds
 
 Path = tuple[str, ...]
@@ -92,6 +100,12 @@ class RowCondition(Protocol):
     def may_match(self, bounds: Callable[[Path], ColumnBounds | None]) -> bool: ...
 
 
+class PartialCondition(RowCondition, Protocol):
+    """A condition that can be judged without some of its columns; see :meth:`Predicate.without`."""
+
+    def without(self, missing: Collection[Path], *, hopeful: bool) -> PartialCondition | bool: ...
+
+
 class Predicate:
     """A condition over named columns; :func:`acidctl.rows.scan.condition.parse_condition` makes it from SQL.
 
@@ -155,14 +169,33 @@ class Predicate:
         rows = struct_of(empty, types.names, 0)
         self.mask(lambda path: _field(rows, path))
 
+    def refuse_conversions(self, types: OrcType) -> None:
+        """Refuse values that some version of Hive converts in another way, and so would select other rows.
 
-def cannot_use(text: str, why: str) -> UsageProblem:
+        Args:
+            types: the columns as a struct type.
+
+        Raises:
+            UsageProblem: there is such a value.
+        """
+        rows = struct_of([pa.nulls(0, arrow_type(child)) for child in types.children], types.names, 0)
+        for node in _comparisons(self._root):
+            if isinstance(node.value, ColumnRef) or not (
+                found := conversion(_field(rows, node.column.path).type, node.value)
+            ):
+                continue
+            why, instead = found
+            column = ".".join(node.column.path)
+            raise cannot_use(self._text, f"{why}: {column} {node.sign} {node.value!r}", f"write {instead}")
+
+
+def cannot_use(
+    text: str,
+    why: str,
+    hint: str = "write it like: id = 2 AND (name LIKE 'a%' OR day BETWEEN '2024-01-01' AND '2024-01-31')",
+) -> UsageProblem:
     """Return the error for a condition."""
-    return UsageProblem(
-        f"cannot use the condition {text!r}",
-        why,
-        "write it like: id = 2 AND (name LIKE 'a%' OR day BETWEEN '2024-01-01' AND '2024-01-31')",
-    )
+    return UsageProblem(f"cannot use the condition {text!r}", why, hint)
 
 
 def _field(array: pa.Array, path: Path) -> pa.Array:
@@ -245,6 +278,17 @@ def _paths_in(node: Node) -> tuple[Path, ...]:
         case ColumnComparison(column, _, ColumnRef(path)):
             return column.path, path
     return (node.column.path,)
+
+
+def _comparisons(node: Node) -> Iterator[ColumnComparison]:
+    match node:
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _comparisons(part)
+        case Not(inner):
+            yield from _comparisons(inner)
+        case ColumnComparison():
+            yield node
 
 
 def _trimmed(column: ColumnRef, value: Literal) -> Literal:

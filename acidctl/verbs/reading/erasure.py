@@ -12,7 +12,7 @@ from acidctl.verbs.options import REQUIRED, Options, option
 
 if TYPE_CHECKING:
     from acidctl.erasure.report import TableErasure
-    from acidctl.erasure.search import SearchedTable
+    from acidctl.erasure.search import MakeCondition, SearchedTable
     from acidctl.location.table_location import TableLocation
     from acidctl.verbs.events import Events
     from acidctl.verbs.selection import Selection
@@ -35,17 +35,25 @@ class ErasureOptions(Options):
     )
 
 
-def erasure(selection: Selection, options: ErasureOptions, events: Events) -> Iterator[TableErasure]:
+def erasure(
+    selection: Selection, options: ErasureOptions, events: Events, condition: MakeCondition | None = None
+) -> Iterator[TableErasure]:
     """Yield the matching rows of each table; what cannot be read of a table is in its report.
+
+    Args:
+        condition: selects the rows instead of the condition in `options`; see
+            :func:`acidctl.erasure.search.search_tables`.
 
     Raises:
         UsageProblem: the condition cannot be parsed.
     """
     from acidctl.erasure.search import search_tables
+    from acidctl.rows.scan.condition import parse_condition
 
     places = selection.readable(events, hidden=True, looks=False)
     tables = _tables(places, selection, hdfs_trash=options.hdfs_trash)
-    yield from search_tables(tables, selection.resolver, options.where, prove=options.prove)
+    chosen = condition or partial(parse_condition, options.where)
+    yield from search_tables(tables, selection.resolver, chosen, prove=options.prove)
     events.looked_through()
 
 

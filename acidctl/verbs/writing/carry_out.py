@@ -110,7 +110,7 @@ def carry_out(
         ConflictError: another writer changed the same rows, or holds a lock.
         UnknownOutcome: the metastore did not say whether the transaction was committed.
     """
-    metastore, table = _table_of(selection)
+    metastore, table = table_of(selection)
     shown = f"{HIVE}{table.full_name}"
     if options.dry_run or events.shows_plans:  # rehearsed, so that no lock is held while the user decides
         planned = _outcome(shown, verb, make(metastore, table).rehearse(selection.storage), Result.PLANNED)
@@ -137,7 +137,13 @@ def _outcome(shown: str, verb: str, written: Written, result: Result) -> RowsWri
     return RowsWritten(location=shown, result=Result.NOTHING_TO_DO if idle else result, verb=verb, written=written)
 
 
-def _table_of(selection: Selection) -> tuple[Metastore, HiveTable]:
+def table_of(selection: Selection) -> tuple[Metastore, HiveTable]:
+    """Return the table to write to, and its metastore.
+
+    Raises:
+        UsageProblem: the location is not one table of a metastore.
+        NotFoundError: the table does not exist.
+    """
     name, place = require_table(selection), selection.places[0]
     metastore = selection.resolver.require_warehouse(place).metastore
     parsed = HiveName.parse(name)

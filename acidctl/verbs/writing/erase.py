@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.cleaning.retention import Policy
 from acidctl.erasure.report import ErasureReport, TableErasure
@@ -20,12 +22,16 @@ from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions
 from acidctl.verbs.purge import purge
 from acidctl.verbs.reading.erasure import ErasureOptions, erasure
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.writing.carry_out import require_table
+from acidctl.verbs.writing.carry_out import require_table, table_of
 from acidctl.verbs.writing.options import DeleteOptions, EraseOptions
-from acidctl.verbs.writing.statements import delete
+from acidctl.verbs.writing.statements import delete, held_keys
 from acidctl.wording import human_count, some_of
+from acidctl.writing.rows.key_filter import KeyFilter
+from acidctl.writing.rows.sources import RowSource
+from acidctl.writing.targets import condition_of
 
 if TYPE_CHECKING:
+    from acidctl.erasure.search import MakeCondition
     from acidctl.location.evidence import Evidence
     from acidctl.location.table_location import TableLocation
 
@@ -115,19 +121,46 @@ class _Agreed(Events):
             yield bar
 
 
-def erase(selection: Selection, options: EraseOptions, events: Events) -> Iterator[Outcome]:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows to erase: those that meet a condition, or have one of some keys."""
+
+    where: str | None = None
+    keys: pa.Table | None = None
+    condition: MakeCondition | None = None
+
+    @classmethod
+    def of(cls, selection: Selection, options: EraseOptions, events: Events, keys: RowSource | None) -> _Rows:
+        _, table = table_of(selection)
+        if keys is None:
+            condition_of(table, options.where or "")  # what a delete refuses, before any file is searched
+            return cls(options.where)
+        held = held_keys(keys, table, options, events)
+        return cls(None, held, KeyFilter.of(table, held).bound_to)
+
+
+def erase(
+    selection: Selection, options: EraseOptions, events: Events, keys: RowSource | None = None
+) -> Iterator[Outcome]:
     """Yield the plan, then the outcome of every step, and last the result of searching all files again.
 
     The same call continues after an interruption, or after the retention has passed: completed steps are not repeated.
 
+    Args:
+        keys: the keys of the rows, all held in memory; without them the condition in `options` selects the rows.
+
     Raises:
         UsageProblem: the location is not one table of a metastore, or the table lacks a column of the condition.
+        BadDataError: a key does not fit its column exactly.
         RefusedError: the erasure was not confirmed, or a step was refused.
     """
     shown = require_table(selection)
+    if keys is None and options.where is None:
+        raise UsageProblem("no rows are selected", "", "give --where or --keys")
     if not (options.dry_run or options.unsafe_retention):
         Policy(options.older_than).require_safe()  # before any step, and not only before the cleaning
-    before = _search(selection, options, events, prove=False)
+    rows = _Rows.of(selection, options, events, keys)
+    before = _search(selection, rows, events, prove=False)
     yield Erased(location=shown, result=Result.PLANNED, table=before)
     if options.dry_run:
         return
@@ -135,20 +168,20 @@ def erase(selection: Selection, options: EraseOptions, events: Events) -> Iterat
         plan = _plan(before.reports)
         text = f"Erase permanently: {plan}?"
         events.confirm(Question(f"{shown}: {plan}", text, "nothing was erased", (shown,), is_for_good=True))
-        yield from _carried_out(selection, options, _Agreed(events), before.reports)
+        yield from _carried_out(selection, options, rows, _Agreed(events), before.reports)
     with events.progress("searching every file", 1) as bar:
-        after = _search(_refreshed(selection), options, events, prove=True)
+        after = _search(_refreshed(selection), rows, events, prove=True)
         bar.advance()
     is_erased = after.is_known and not after.events
     yield Erased(location=shown, result=Result.ERASED if is_erased else Result.POSTPONED, table=after)
 
 
 def _carried_out(
-    selection: Selection, options: EraseOptions, events: Events, reports: Sequence[ErasureReport]
+    selection: Selection, options: EraseOptions, rows: _Rows, events: Events, reports: Sequence[ErasureReport]
 ) -> Iterator[Outcome]:
     wanted = _remedies(reports)
     if Remedy.DELETE in wanted:
-        yield from delete(selection, DeleteOptions(where=options.where, wait=options.wait), events)
+        yield from delete(selection, DeleteOptions(where=rows.where, wait=options.wait), events, rows.keys)
     if names := _named(reports, Remedy.COMPACT):
         compaction = CompactOptions(major=True, tasks=options.tasks)
         yield from _results(compact(replace(_refreshed(selection), places=names), compaction, events))
@@ -178,9 +211,9 @@ def _remedies(reports: Sequence[ErasureReport]) -> set[Remedy]:
     return {step.remedy for step in steps if step.names or step.remedy is not Remedy.PURGE}
 
 
-def _search(selection: Selection, options: EraseOptions, events: Events, *, prove: bool) -> TableErasure:
+def _search(selection: Selection, rows: _Rows, events: Events, *, prove: bool) -> TableErasure:
     reports: list[ErasureReport] = []
-    searched = erasure(selection, ErasureOptions(where=options.where, prove=prove), _Agreed(events))
+    searched = erasure(selection, ErasureOptions(where=rows.where or "", prove=prove), _Agreed(events), rows.condition)
     for table in searched:
         if table.lacks:
             columns = events.line_for(("cat", "--limit", "1"), selection.places)

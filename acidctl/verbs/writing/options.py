@@ -38,6 +38,68 @@ class InsertOptions(WriteOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class CreateOptions(Options):
+    """The options of `acidctl create`."""
+
+    schema: str | None = option(
+        None, "--schema", metavar="COLUMNS", typed=True, help="Columns as in CREATE TABLE: 'id bigint, name string'."
+    )
+    like: str | None = option(
+        None,
+        "--like",
+        kind=Kind.FILE,
+        metavar="FILE",
+        typed=True,
+        help="Take the columns of a Parquet, ORC or Arrow file instead of --schema.",
+    )
+    partitioned_by: str = option(
+        "", "--partitioned-by", metavar="COLUMNS", typed=True, help="Partition keys with their types: 'day date'."
+    )
+    clustered_by: tuple[str, ...] | None = option(
+        None, "--clustered-by", kind=Kind.NAMES, metavar="NAMES", typed=True, help="Columns that choose a row's bucket."
+    )
+    buckets: int = option(
+        0, "--buckets", kind=Kind.NUMBER, typed=True, shown=None, help="Number of buckets of --clustered-by."
+    )
+    type: str = option(
+        "full",
+        "--type",
+        choices=("full", "insert_only"),
+        shown="full",
+        help="full: rows can be changed. insert_only: rows are only added or replaced.",
+    )
+    stored_as: str = option(
+        "orc",
+        "--stored-as",
+        choices=("orc", "parquet", "text"),
+        shown="orc",
+        help="Format of the files; full tables are always ORC.",
+    )
+    directory: str = option(
+        "",
+        "--location",
+        metavar="URL",
+        typed=True,
+        help="Empty directory for its files. Default: the metastore chooses one in the database's.",
+    )
+    property: tuple[tuple[str, str], ...] = option(
+        (),
+        "--property",
+        kind=Kind.PAIRS,
+        metavar="KEY=VALUE",
+        help="Table property, e.g. orc.compress=ZSTD. Repeatable.",
+    )
+    comment: str = option("", "--comment", metavar="TEXT", typed=True, help="Comment of the table.")
+    if_not_exists: bool = option(False, "--if-not-exists", help="Do nothing if a table has this name already.")
+    dry_run: bool = option(False, "-n", "--dry-run", help="Show the table that would be created, then stop.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.schema is not None and self.like:
+            raise UsageProblem("--schema and --like both give columns", "", "give one of them")
+
+
 _WHERE = "Condition in SQL that selects the rows, as `cat --where` takes it"
 _WHERE_OR_ALL = f"{_WHERE}; `true` selects all."
 
@@ -57,17 +119,17 @@ class UpdateOptions(WriteOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeleteOptions(WriteOptions):
-    """The options of `acidctl delete`."""
+class SelectingOptions(WriteOptions):
+    """The options of a verb that takes rows out, selected by a condition or by keys."""
 
-    where: str | None = option(None, "--where", metavar="CONDITION", typed=True, help=_WHERE_OR_ALL)
+    where: str | None = option(None, "--where", metavar="CONDITION", typed=True, help=f"{_WHERE}.")
     keys: str | None = option(
         None,
         "--keys",
         kind=Kind.FILE,
         metavar="FILE",
         typed=True,
-        help="Delete the rows whose key is in FILE; its columns go by name, in any format that `insert` reads.",
+        help="Select the rows whose key is in FILE; its columns go by name, in any format that `insert` reads.",
     )
     key: tuple[str, ...] | None = option(
         None,
@@ -88,10 +150,16 @@ class DeleteOptions(WriteOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EraseOptions(WriteOptions):
+class DeleteOptions(SelectingOptions):
+    """The options of `acidctl delete`."""
+
+    where: str | None = option(None, "--where", metavar="CONDITION", typed=True, help=_WHERE_OR_ALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EraseOptions(SelectingOptions):
     """The options of `acidctl erase`."""
 
-    where: str = option(REQUIRED, "--where", metavar="CONDITION", typed=True, help=f"{_WHERE}.")
     older_than: float = option(
         86400.0,
         "--older-than",

@@ -14,7 +14,15 @@ from acidctl.orc.types import arrow_type
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing.carry_out import RowsWritten, carry_out
-from acidctl.verbs.writing.options import DeleteOptions, InsertOptions, MergeOptions, TruncateOptions, UpdateOptions
+from acidctl.verbs.writing.options import (
+    DeleteOptions,
+    InsertOptions,
+    MergeOptions,
+    SelectingOptions,
+    TruncateOptions,
+    UpdateOptions,
+)
+from acidctl.wording import human_count
 from acidctl.writing.change import Change
 from acidctl.writing.insert import Insert
 from acidctl.writing.merge import Merge
@@ -44,29 +52,44 @@ def update(selection: Selection, options: UpdateOptions, events: Events) -> Iter
 
 
 def delete(
-    selection: Selection, options: DeleteOptions, events: Events, keys: RowSource | None = None
+    selection: Selection, options: DeleteOptions, events: Events, keys: RowSource | pa.Table | None = None
 ) -> Iterator[RowsWritten]:
     """Yield the outcome of a DELETE; see :func:`acidctl.verbs.writing.carry_out.carry_out`.
 
     Args:
-        keys: the keys of the rows, all held in memory; without them the condition in `options` selects the rows.
+        keys: the keys of the rows, all held in memory, or as :func:`held_keys` returns them; without them the condition
+            in `options` selects the rows.
 
     Raises:
         UsageProblem: neither keys nor a condition is given.
     """
     if keys is None and options.where is None:
         raise UsageProblem("no rows are selected", "", "give --where or --keys; --where true deletes all rows")
-    of_user: pa.Table | None = None
+    of_user = keys if isinstance(keys, pa.Table) else None
 
     def make(metastore: Metastore, table: HiveTable) -> Change:
         nonlocal of_user
         if keys is None:
             return Change(metastore, table, _condition(options.where or ""))
         if of_user is None:
-            of_user = held_rows(keys, table, options.key)
+            of_user = held_keys(keys, table, options, events)
         return Change(metastore, table, KeyFilter.of(table, of_user))
 
     return carry_out("delete", selection, options, events, make, repeats=True)
+
+
+def held_keys(keys: RowSource, table: HiveTable, options: SelectingOptions, events: Events) -> pa.Table:
+    """Return all keys of a source in the types of the table, and tell of those with a NULL, which select nothing.
+
+    Raises:
+        UsageProblem: the keys have no column, or one that the table lacks.
+        BadDataError: a value does not fit its column exactly.
+    """
+    held = held_rows(keys, table, options.key)
+    if nulls := KeyFilter.of(table, held).nulls:
+        verb = "have" if nulls > 1 else "has"
+        events.note(f"{human_count(nulls, 'key')} {verb} a NULL and {'select' if nulls > 1 else 'selects'} no row")
+    return held
 
 
 def truncate(selection: Selection, options: TruncateOptions, events: Events) -> Iterator[RowsWritten]:

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from acidctl.base.arguments import as_columns
+import pyarrow as pa
+
+from acidctl.base.arguments import as_columns, as_path
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import UsageProblem
+from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing import statements
 from acidctl.verbs.writing.carry_out import RowsWritten
-from acidctl.verbs.writing.options import DeleteOptions, InsertOptions, MergeOptions, TruncateOptions, UpdateOptions
+from acidctl.verbs.writing.create import TableCreated
+from acidctl.verbs.writing.create import create as create_table
+from acidctl.verbs.writing.options import (
+    CreateOptions,
+    DeleteOptions,
+    InsertOptions,
+    MergeOptions,
+    TruncateOptions,
+    UpdateOptions,
+)
+from acidctl.writing.definition import columns_like
 from acidctl.writing.rows.sources import arrow_source
 
 
@@ -37,6 +50,50 @@ class WritableTable:
 
     def __repr__(self) -> str:
         return f"<acidctl table {self._selection.shown}>"
+
+    def create(
+        self,
+        schema: Any,
+        *,
+        partitioned_by: str = "",
+        clustered_by: str | Sequence[str] = (),
+        buckets: int = 0,
+        type: str = "full",  # noqa: A002 - as the option of the command line
+        stored_as: str = "orc",
+        location: str = "",
+        properties: Mapping[str, str] | None = None,
+        comment: str = "",
+        if_not_exists: bool = False,
+        dry_run: bool = False,
+    ) -> TableCreated:
+        """Create the table, as Hive's own CREATE TABLE does.
+
+        Args:
+            schema: columns as in CREATE TABLE, ``"id bigint, name string"``; or an Arrow schema, a table, or anything
+                else with ``__arrow_c_schema__``, from which partition keys are left out.
+            partitioned_by: partition keys with their types, ``"day date"``.
+            clustered_by, buckets: the columns whose hash chooses the bucket of a row, and the number of buckets.
+            type: ``full``, or ``insert_only`` for rows that are only added or replaced.
+            stored_as: ``orc``; also ``parquet`` or ``text`` for insert_only.
+            location: the URL of an empty directory; by default the metastore chooses it.
+            if_not_exists: do nothing if a table has this name already.
+        """
+        options = CreateOptions(
+            schema=schema if isinstance(schema, str) else None,
+            partitioned_by=partitioned_by,
+            clustered_by=(clustered_by,) if isinstance(clustered_by, str) else tuple(clustered_by),
+            buckets=buckets,
+            type=type,
+            stored_as=stored_as,
+            directory=location,
+            property=tuple((properties or {}).items()),
+            comment=comment,
+            if_not_exists=if_not_exists,
+            dry_run=dry_run,
+        )
+        columns = None if isinstance(schema, str) else columns_like(_arrow_schema(schema))
+        (created,) = create_table(self._selection, options, Events(), columns)
+        return created
 
     def insert(
         self,
@@ -126,6 +183,38 @@ class WritableTable:
             dry_run=dry_run,
         )
         return _only(statements.merge(self._selection, options, Events(), arrow_source(rows)))
+
+
+def create(
+    name: str,
+    schema: Any,
+    *,
+    metastore: str | Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    **definition: Any,
+) -> WritableTable:
+    """Create a table, ``hive:db.table``, and return it; see :meth:`WritableTable.create` for the other arguments.
+
+    Args:
+        metastore: as for :class:`acidctl.Hive`.
+        storage: options of the stores.
+    """
+    resolver = SnapshotResolver(warehouse=open_warehouse(metastore))
+    table = WritableTable(Selection((as_path(name),), dict(storage or {}), resolver))
+    table.create(schema, **definition)
+    return table
+
+
+def _arrow_schema(schema: Any) -> pa.Schema:
+    if isinstance(schema, pa.Schema):
+        return schema
+    if isinstance(own := getattr(schema, "schema", None), pa.Schema):
+        return own
+    if not hasattr(schema, "__arrow_c_schema__"):
+        why = f"its type is {type(schema).__name__}"
+        hint = "give text as in CREATE TABLE, or an Arrow schema"
+        raise UsageProblem("this schema cannot be read", why, hint)
+    return pa.schema(schema)
 
 
 def _only(outcomes: Iterator[RowsWritten]) -> RowsWritten:

@@ -19,7 +19,7 @@ from acidctl.rows.export.sinks import Sink
 from acidctl.storage.port import FileSystem
 from acidctl.writing.insert_only.text_form import TextForm, TextSink
 
-_INPUTS = {
+INPUTS = {
     "ORC": "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
     "Parquet": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
     "text": "org.apache.hadoop.mapred.TextInputFormat",
@@ -33,9 +33,9 @@ _WITH_HIVE = "write it with Hive"
 def format_reasons(table: HiveTable) -> Iterator[tuple[str, str]]:
     """Yield the reasons why files of a table cannot be written, each with what to do."""
     stored = table.stored_as
-    if stored.format not in _INPUTS:
+    if stored.format not in INPUTS:
         yield f"its files are {stored.format or stored.serde}; acidctl writes ORC, Parquet and text", _WITH_HIVE
-    elif stored.input_format != _INPUTS[stored.format]:
+    elif stored.input_format != INPUTS[stored.format]:
         yield f"its input format is {stored.input_format}", _WITH_HIVE
     codecs = CODECS if stored.format == "ORC" else _PARQUET_CODECS
     if stored.format != "text" and (codec := _codec(table)) not in codecs:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from acidctl.base.errors import UsageProblem
 from acidctl.orc.read.wide_timestamps import wide
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan.compare import MismatchError, parse_moment
+from acidctl.rows.scan.compare import NO_SECONDS, MismatchError, lacks_seconds, parse_moment
 from acidctl.writing.rows.conform import column_hint
 
 _SECOND = 10**9
@@ -83,6 +83,9 @@ def parse_assignments(text: str, row: OrcType, fixed: Mapping[str, str]) -> Assi
         if name in by_column:
             raise UsageProblem(f"cannot use {text!r}", f"{name} is assigned twice", "assign it once")
         _check(node.expression, row, text)
+        kind, value = row.children[row.names.index(name)].kind, node.expression
+        if kind == "timestamp" and isinstance(value, exp.Literal) and value.is_string and lacks_seconds(value.name):
+            raise UsageProblem(f"cannot use {text!r}", f"{NO_SECONDS}: {value.sql('hive')}", "write the seconds, too")
         by_column[name] = node.expression
     if any(statement.args.get(part) for part in ("where", "from", "order", "limit")):
         raise UsageProblem(f"cannot use {text!r}", "it has more than assignments", "give a condition as --where")

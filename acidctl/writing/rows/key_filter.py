@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from acidctl.orc.hive_types import parse_type
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.compare import unpadded
+from acidctl.rows.scan.condition import UnknownColumn
 from acidctl.rows.scan.predicate import Path
 from acidctl.rows.scan.pruning import ColumnBounds
 from acidctl.writing.rows.conform import RowConformer
@@ -78,6 +79,45 @@ class KeyFilter:
         refuse_nested(names, chosen)
         conformer = RowConformer(keys.schema, names, chosen)
         return cls(names, chosen, conformer.all_columns(keys.to_batches()))
+
+    def bound_to(self, columns: OrcType) -> KeyFilter:
+        """Return the same keys, once all their columns are known to be among others.
+
+        Raises:
+            UnknownColumn: a key column is not among them.
+        """
+        for (name,) in self.paths:
+            if name not in map(str.lower, columns.names):
+                raise UnknownColumn(f"no column {name!r} for the keys", "", did_you_mean(name, list(columns.names)))
+        return self
+
+    def without(self, missing: Collection[Path], *, hopeful: bool) -> KeyFilter | bool:
+        """Return the keys without columns whose values are unknown; see :meth:`Predicate.without`."""
+        kept = [at for at, path in enumerate(self.paths) if path not in missing]
+        if len(kept) == len(self.paths):
+            return self
+        if not hopeful or not kept:
+            return hopeful and bool(self.count)
+        return KeyFilter(
+            [self.paths[at][0] for at in kept], [self._types[at] for at in kept], [self._columns[at] for at in kept]
+        )
+
+    @property
+    def count(self) -> int:
+        """Return the number of keys without a NULL: the others match nothing."""
+        return int(np.count_nonzero(self._has_values))
+
+    @property
+    def nulls(self) -> int:
+        """Return the number of keys with a NULL."""
+        return len(self._has_values) - self.count
+
+    @cached_property
+    def _has_values(self) -> NDArray[np.bool_]:
+        has_values = np.ones(len(self._columns[0]), np.bool_)
+        for column in self._columns:
+            has_values &= np.asarray(column.is_valid())
+        return has_values
 
     @cached_property
     def _lookup(self) -> KeyLookup:

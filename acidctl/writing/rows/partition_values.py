@@ -13,9 +13,10 @@ from acidctl.rows.export.json_lines import unquoted
 from acidctl.rows.export.text import wrapped
 from acidctl.rows.scan.partition_values import typed
 
-_KINDS = (
+KINDS = (
     "tinyint", "smallint", "int", "bigint", "boolean", "decimal", "string", "varchar", "char", "date", "timestamp",
 )  # fmt: skip
+"""Types of partition keys whose values acidctl writes."""
 
 
 def partition_texts(column: pa.Array, kind: OrcType) -> pa.Array:
@@ -24,7 +25,7 @@ def partition_texts(column: pa.Array, kind: OrcType) -> pa.Array:
     Raises:
         RefusedError: Hive's text for the type is not known, or Hive reads a text as NULL.
     """
-    if kind.kind not in _KINDS:
+    if kind.kind not in KINDS:
         raise RefusedError(
             f"partitions by {kind.kind} cannot be written",
             "how Hive writes their values in names of partitions is not known for certain",

@@ -104,6 +104,16 @@ class FileSource:
                 yield RowPart(_display_name(path), rows, form == "csv")
 
 
+def form_of(path: str, storage: Mapping[str, str]) -> str:
+    """Return the format of a file, one of FORMS.
+
+    Raises:
+        UsageProblem: it cannot be detected.
+    """
+    with _opened(path, storage) as file:
+        return _form_of(path, file.peek(_HEAD)[:_HEAD])
+
+
 @contextmanager
 def _opened(path: str, storage: Mapping[str, str]) -> Iterator[io.BufferedReader]:
     with ExitStack() as close:

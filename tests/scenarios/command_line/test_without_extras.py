@@ -52,7 +52,8 @@ def test_commands_on_paths_need_none(crud: Path, line: str, tmp_path: Path) -> N
     "line",
     [
         "insert hive:d.t x.csv", "update hive:d.t --set a=1 --where true", "delete hive:d.t --where true",
-        "merge hive:d.t x.csv --key a", "truncate hive:d.t", "erase hive:d.t --where a=1",
+        "merge hive:d.t x.csv --key a", "truncate hive:d.t", "create hive:d.t --schema a:int",
+        "erase hive:d.t --where a=1",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("address", [[], ["--metastore", "thrift://127.0.0.1:1"]])

@@ -34,11 +34,13 @@ class Engines:
     Attributes:
         hives: by version.
         trino: its catalogs are ``hive3`` and ``hive4``.
+        metastores: their addresses, by version.
     """
 
-    def __init__(self, hives: Mapping[int, HiveServer], trino: TrinoServer) -> None:
+    def __init__(self, hives: Mapping[int, HiveServer], trino: TrinoServer, metastores: Mapping[int, str]) -> None:
         self.hives = hives
         self.trino = trino
+        self.metastores = metastores
 
     def sql(self, hive: HiveServer, *statements: str) -> list[list[object]]:
         """What Trino answers to the last of some statements, on the tables of a Hive."""
@@ -95,4 +97,4 @@ def engines(directory: Path) -> Iterator[Engines]:
             running.callback(hives[version].stop)
         trino = TrinoServer(directory / "trino", addresses, TRINOS_ZONE)
         running.callback(trino.stop)
-        yield Engines(hives, trino)
+        yield Engines(hives, trino, {version: addresses[f"hive{version}"] for version in hives})

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from acidctl.acid.names import MAXL, partition_name, unescape
@@ -30,7 +31,7 @@ _ONLY_4 = {
     "get_max_allocated_table_write_id",
     "add_write_ids_to_min_history",
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
-    "get_latest_txnid_in_conflict", "alter_table_req", "alter_partitions_req",
+    "get_latest_txnid_in_conflict", "create_table_req", "alter_table_req", "alter_partitions_req",
     "mark_compacted", "mark_failed", "mark_refused", "update_compaction_metrics_data",
 }  # fmt: skip
 _ONLY_3 = {"get_valid_write_ids"}
@@ -119,6 +120,10 @@ class FakeHive:
     defaults: tuple[wire.ColumnConstraint, ...] = ()
     checks: tuple[wire.ColumnConstraint, ...] = ()
     """What writers said of their partitions: transaction, names, operation."""
+    created: list[wire.NewTable] = field(default_factory=list)
+    wanted_locks: list[wire.LockComponent] = field(default_factory=list)
+    puts_at: str = ""
+    """Where new tables go, instead of their database's location."""
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
     at_call: Callable[[str, bool], None] = lambda _name, _is_done: None
@@ -552,6 +557,36 @@ class FakeHive:
                 added.append(raw)
         return wire.AddPartitionsResult(tuple(added))
 
+    def _do_create_table_req(self, request: wire.CreateTableRequest) -> None:
+        if not {"HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE"} <= set(request.capabilities):
+            raise Refused("MetaException", "Processor has no capabilities, cannot create an ACID table.")
+        assert request.table
+        self._do_create_table(request.table)
+
+    def _do_create_table(self, new: wire.NewTable) -> None:
+        """As Hive does it: the server makes the directory, chooses it where none is given, and notes the time."""
+        key = (new.database, new.name)
+        if key in self.tables:
+            raise Refused("AlreadyExistsException", f"Table hive.{new.database}.{new.name} already exists")
+        assert new.storage
+        self.created.append(new)
+        database = self._do_get_database(new.database)
+        location = new.storage.location or f"{self.puts_at or database.location}/{new.name}"
+        Path(location.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        stored = {name: getattr(new.storage, name) for name in ("columns", "input_format", "buckets", "serde")}
+        storage = wire.StorageDescriptor(location=location, bucket_columns=new.storage.bucket_columns, **stored)
+        self.tables[key] = wire.Table(
+            new.name, new.database, new.owner, self._made(), storage, new.partition_keys,
+            {"transactional_properties": "default", **new.parameters}, new.table_type,
+        )  # fmt: skip
+        self.partitions[key] = {}
+
+    def _do_drop_table_with_environment_context(
+        self, database: str, name: str, with_data: bool, _: wire.EnvironmentContext
+    ) -> None:
+        assert not with_data
+        del self.tables[database, name]
+
     def _do_get_not_null_constraints(self, _: wire.ConstraintsRequest) -> wire.NotNullResponse:
         return wire.NotNullResponse(self.not_null)
 
@@ -578,6 +613,7 @@ class FakeHive:
         """A shared one is held at once; an exclusive one waits for who is there before it."""
         if request.txn and self._open_txn(request.txn).state != TxnState.OPEN:
             raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+        self.wanted_locks += request.components
         id_ = self._next_lock = self._next_lock + 1
         state = LockState.ACQUIRED
         for at, part in enumerate(request.components, 1):
@@ -586,6 +622,7 @@ class FakeHive:
                     one
                     for one in self.locks
                     if one.lock != id_ and (one.database, one.table) == (part.database, part.table)
+                    and (one.partition == part.partition or None in (one.partition, part.partition))
                     and _exclude(one.type, part.type)
                 ),
                 None,

@@ -126,6 +126,73 @@ def test_help_promises_only_conditions_that_an_erasure_takes(erase: Run, acidctl
     assert len(table.rows()) == 4
 
 
+@pytest.fixture
+def erase_keys(table: WrittenTable, acidctl: Run, tmp_path: Path) -> Run:
+    def call(text: str, *words: str) -> Result:
+        (tmp_path / "keys.csv").write_text(text)
+        line = ("erase", "hive:db.t", "--keys", str(tmp_path / "keys.csv"), f"--metastore={table.hive.address}")
+        return acidctl(*line, *NOW, *words)
+
+    return call
+
+
+def test_keys_select_rows_as_a_condition_does(erase_keys: Run, table: WrittenTable) -> None:
+    table.door.table("db.t").insert(
+        pa.table({"a": pa.array([None, 9], pa.int32()), "b": ["zed", "yan"], "day": ["x", "x"]})
+    )
+    text = "A,why\n1,asked\n3,asked\n77,asked\n,nobody\n"
+    planned = erase_keys(text, "--key", "a", "--dry-run", "-o", "json")
+    assert (planned.one()["events"] > 2, planned.one()["steps"]) == (True, ["delete", "compact", "clean"])
+    assert "1 key has a NULL" in planned.err
+    done = erase_keys(text, "--key", "a", "--yes", "-o", "json")
+    *_, last = done.json()
+    assert (done.status, last["result"], last["events"], last["isKnown"]) == (0, "erased", 0, True)
+    assert done.err.count("1 key has a NULL") == 1
+    assert not holds(table, b"ann")
+    assert all(holds(table, name) for name in (b"zed", b"bob", b"yan"))
+    assert sorted(row[1] for row in table.rows()) == ["bob", "cid", "yan", "zed"]
+
+
+def test_keys_may_be_of_several_columns_and_partitions(erase_keys: Run, table: WrittenTable) -> None:
+    assert erase_keys("day,a\nx,2\ny,1\nz,4\n", "--yes").status == 0
+    assert [row[0] for row in table.rows()] == [1, 3]
+    assert not holds(table, b"bob")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "status"),
+    [("a\n3x\n", (), 4), ("c\n1\n", (), 2), ("a\n1\n", ("--key", "b"), 2), ("a\n1\n", ("--where", "a = 1"), 2),
+     ("a\n99999999999\n", (), 4)],
+)  # fmt: skip
+def test_keys_that_do_not_fit_erase_nothing(
+    erase_keys: Run, table: WrittenTable, text: str, words: tuple[str, ...], status: int
+) -> None:
+    assert erase_keys(text, "--yes", *words).status == status
+    assert len(table.rows()) == 4
+    assert table.is_quiet
+
+
+@pytest.mark.parametrize("part", ["compact", "clean"])
+def test_an_erasure_by_keys_goes_on_after_an_interruption(
+    erase_keys: Run, table: WrittenTable, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"acidctl.verbs.writing.erase.{part}", killed)
+        assert erase_keys("a\n1\n3\n", "--yes").status == 130
+    assert len(table.rows()) == 2, "readers see them no more"
+    assert holds(table, b"ann")
+    assert erase_keys("a\n1\n3\n", "--yes").status == 0
+    assert not holds(table, b"ann")
+
+
+def test_rows_must_be_selected(acidctl: Run, table: WrittenTable) -> None:
+    assert acidctl("erase", "hive:db.t", "--yes", f"--metastore={table.hive.address}", *NOW).status == 2
+    assert len(table.rows()) == 4
+
+
 def test_a_file_that_cannot_be_read_leaves_the_proof_open(erase: Run, table: WrittenTable) -> None:
     (table.path / "notes").write_bytes(b"neither ORC nor Parquet")
     done = erase("--yes", "-o", "json")

@@ -158,3 +158,16 @@ def test_keys_that_cannot_be_keys_are_refused(table: HiveTable) -> None:
         KeyFilter.of(table, pa.table({}))
     with pytest.raises(BadDataError, match="row 2"):
         KeyFilter.of(table, pa.table({"a": [1, 2**40]}))
+
+
+def test_a_column_whose_values_are_unknown_is_left_out_of_hope_alone() -> None:
+    keys = KeyFilter(["a", "b"], [LONG, TEXT], [pa.array([1, 2, None]), pa.array(["x", None, "z"])])
+    assert (keys.count, keys.nulls) == (1, 2)
+    assert keys.without(set(), hopeful=False) is keys
+    assert keys.without({("b",)}, hopeful=False) is False
+    assert keys.without({("a",), ("b",)}, hopeful=True) is True
+    hoped = keys.without({("b",)}, hopeful=True)
+    assert isinstance(hoped, KeyFilter)
+    assert hoped.find([pa.array([1, 9, None])]).tolist() == [0, -1, -1]
+    nothing = KeyFilter(["a", "b"], [LONG, TEXT], [pa.array([1]), pa.array([None], pa.string())])
+    assert nothing.without({("a",), ("b",)}, hopeful=True) is False
