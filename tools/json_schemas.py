@@ -47,6 +47,7 @@ _TO_COMPACT = {
 _TO_WRITE = {
     "verb?": "str", "writeId?": "int", "transaction?": "int?", "lock?": "str", "inserted?": "int", "updated?": "int",
     "deleted?": "int", "replaces?": "bool", "files?": "int", "bytes?": "int", "partitions?": ["str"],
+    "loadedBefore?": "bool",
 }  # fmt: skip
 _TO_CLEAN = {
     "bytes?": "int",
@@ -187,7 +188,7 @@ SHAPES: dict[str, Shape] = {
     },
     "diff-count": {"disappeared": "int", "appeared": "int", "snapshotSource": "source"},
     "compact": {**_OUTCOME, **_TO_COMPACT},
-    **{verb: {**_OUTCOME, **_TO_WRITE} for verb in ("insert", "update", "delete", "merge", "truncate")},
+    **{verb: {**_OUTCOME, **_TO_WRITE} for verb in ("insert", "stream", "update", "delete", "merge", "truncate")},
     "create": {
         **_OUTCOME, "verb": "str", "type": "str?", "format": "str", "columns": [{"name": "str", "type": "str"}],
         "partitionKeys": [{"name": "str", "type": "str"}], "buckets": "int", "bucketColumns": ["str"],

@@ -29,9 +29,12 @@ class ExitStatus(IntEnum):
     BAD_DATA = 4, "a file is damaged, is not ORC, or breaks the Hive ACID layout; or a row to write does not fit"
     ACCESS = 5, "permission denied, or the location cannot be written"
     STORAGE = 6, "the storage failed, cannot be reached, or cannot do what is needed"
-    REFUSED = 7, "refused, because it was not confirmed or would not be safe"
+    REFUSED = (
+        7,
+        "refused, because it was not confirmed, would not be safe, or another writer of the same rows came first",
+    )
     ENVIRONMENT = 8, "Java, Spark or a Python package is missing or cannot be used"
-    CONFLICT = 9, "the location changed meanwhile, another writer holds its lock, or the target exists already"
+    CONFLICT = 9, "the location changed meanwhile, another run holds its lock, or the target exists already"
     HISTORY = 10, "not enough history: a compaction has destroyed what the snapshot asks for"
     VERIFY = 11, "the result failed its verification; nothing was published"
     NOTHING_TO_DO = 12, "there was nothing to do (only with --exit-code)"
@@ -129,6 +132,12 @@ class EnvironmentProblem(AcidctlError, status=ExitStatus.ENVIRONMENT):
 
 class ConflictError(AcidctlError, status=ExitStatus.CONFLICT):
     """The location changed meanwhile, or the target exists already."""
+
+
+class StatementConflict(ConflictError):
+    """Another writer changed the same rows first, or held a lock on the table for too long: nothing was written."""
+
+    exit_status, code = ExitStatus.REFUSED, "statement-conflict"
 
 
 class HistoryError(AcidctlError, status=ExitStatus.HISTORY):

@@ -173,7 +173,8 @@ class Places:
         transaction.give_up_statistics([name for name in names if name not in ours])
         deque(parallel.results(self._show, directories.items()), maxlen=0)
         transaction.check()
-        transaction.commit()
+        first = next(iter(self._places[name] for name in directories))
+        transaction.commit(first.fs.display(join(first.path, first.published[0])))
         transaction.restore_counts(
             {name: replace(grown, replaces=grown.replaces or name in ours) for name, grown in growth.items()}
         )

@@ -14,7 +14,7 @@ from typing import Protocol, Self
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.names import partition_name
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.base.errors import AcidctlError, ConflictError
+from acidctl.base.errors import AcidctlError, ConflictError, StatementConflict
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
@@ -23,6 +23,7 @@ from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.tables import BATCH, HiveTable
 from acidctl.metastore.transactions import Transactions
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, UnknownOutcome
+from acidctl.writing.once import AlreadyLoaded, Ledger, Once
 from acidctl.writing.statistics import Growth, after, without_claims
 
 ATTEMPTS = 5
@@ -83,6 +84,8 @@ class WriteTransaction:
 
     Args:
         wait: seconds to wait for a conflicting lock.
+        once: the load that it makes, if that must not be made twice; the commit records it.
+        storage: options of the stores, for the record of `once`.
 
     Attributes:
         id, write_id: the ids of the transaction.
@@ -97,9 +100,13 @@ class WriteTransaction:
         statement: Statement,
         *,
         wait: float = 600.0,
+        once: Once | None = None,
+        storage: Mapping[str, str] | None = None,
     ) -> None:
         self._metastore, self._table, self._statement = metastore, table, statement
         self._wait = wait
+        self._once = once
+        self._ledger = Ledger.of(metastore, table, once.name, storage) if once else None
         self._heartbeats = Heartbeats(metastore)
         self._held: LockedTransaction | None = None
         self.id = self.write_id = 0
@@ -111,8 +118,10 @@ class WriteTransaction:
     def __enter__(self) -> Self:
         try:
             self._begin()
-        except BaseException:
+        except BaseException as error:
             self.__exit__()
+            if type(error) is ConflictError:  # a lost transaction may begin again
+                raise StatementConflict(error.what, error.why, error.hint) from error
             raise
         return self
 
@@ -123,12 +132,22 @@ class WriteTransaction:
     # --- the beginning ----------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
+        """Open the transaction, and begin again if it was overtaken.
+
+        Raises:
+            AlreadyLoaded: the load of `once` is in the table.
+            StatementConflict: another writer holds a lock, or the transaction was overtaken in every attempt.
+        """
+        if self._ledger:
+            self._require_new()
+            self._ledger.prepare()
         for _ in range(ATTEMPTS):
             if self._statement.replaces:
                 self._wait_for_writers()
             seen = self._seen()[1] if self._changes_rows and self._metastore.features.hive is Hive.HIVE3 else None
             self._open()
             self.txns, self.write_ids = self._seen()
+            self._require_new()
             if self._is_in_order(seen):
                 return
             self.abort()
@@ -137,6 +156,16 @@ class WriteTransaction:
             f"{ATTEMPTS} transactions in a row were overtaken by other writers between their beginning and their lock",
             "nothing was written; run it again when fewer writers are at work",
         )
+
+    def _require_new(self) -> None:
+        if self._ledger and self._once:
+            try:
+                self._ledger.require_new(self._once)
+            except AlreadyLoaded:
+                if self._held:  # another process has loaded it meanwhile; aborted, this one would stay in Hive's lists
+                    self._held.release()
+                    self._held = None
+                raise
 
     def _wait_for_writers(self) -> None:
         """Wait until no write id of the table is open: the base would hide the rows that its transaction commits.
@@ -172,7 +201,7 @@ class WriteTransaction:
         self._held = LockedTransaction(
             self._metastore,
             self._heartbeats,
-            tuple(parts) or (component,),
+            (*(parts or (component,)), *([self._ledger.lock] if self._ledger else [])),
             interface.TxnType.DEFAULT,
             wait=self._wait,
             before_lock=self._allocate,
@@ -316,8 +345,11 @@ class WriteTransaction:
         assert self._held
         self._held.beat()
 
-    def commit(self) -> None:
+    def commit(self, evidence: str = "") -> None:
         """Commit the transaction, which makes its rows visible.
+
+        Args:
+            evidence: the URL of a directory with rows of the transaction; empty if it has none.
 
         Raises:
             LostTransaction: it was already aborted, or another writer changed the same rows and committed first.
@@ -327,7 +359,10 @@ class WriteTransaction:
         held, self._held = self._held, None
         self.may_be_committed = True
         try:
-            held.commit()
+            key_value = None
+            if self._ledger and self._once:
+                key_value = self._ledger.intend(self._once.value, held, self.write_id, evidence)
+            held.commit(key_value)
         except LostTransaction:
             self.may_be_committed = False
             raise
@@ -336,6 +371,9 @@ class WriteTransaction:
         except BaseException:  # the server refused or the user interrupted: the transaction may still be open
             self.may_be_committed = not held.abort()
             raise
+        if self._ledger and self._once:
+            with suppress(AcidctlError):  # the next run finds out
+                self._ledger.settle(self._once.value)
 
     def abort(self) -> None:
         """Abort the transaction if it is open; remove its files first."""

@@ -16,6 +16,7 @@ from acidctl.metastore.tables import HiveTable, get_table
 from acidctl.orc.hive_types import row_type_of
 from acidctl.writing.constraints import Constraints
 from acidctl.writing.insert_only.plain_files import PlainFiles
+from acidctl.writing.once import Once
 from acidctl.writing.places import Places
 from acidctl.writing.refusals import require_writable
 from acidctl.writing.rows.files import AcidFiles, StagedFile, StagedRows
@@ -84,21 +85,27 @@ class Write(ABC):
         *,
         wait: float = 600.0,
         storage: Mapping[str, str] | None = None,
+        once: Once | None = None,
     ) -> Written:
-        """Carry out the statement, once.
+        """Carry out the statement.
 
         Args:
             wait: seconds to wait for a conflicting lock.
             storage: options of the stores.
+            once: the load that the statement makes, if that must not be made twice.
 
         Raises:
+            AlreadyLoaded: the load of `once` is in the table; nothing was changed.
             RefusedError: the table cannot be written to.
-            ConflictError: another writer holds a lock, or committed first in every attempt; or the table was changed.
+            StatementConflict: another writer holds a lock, or committed first in every attempt.
+            ConflictError: the table was changed.
             LostTransaction: another writer changed the same rows and committed first; nothing was changed.
             UnknownOutcome: whether it was committed is not known.
         """
         self._prepare(storage)
-        with WriteTransaction(self.metastore, self.table, self.statement, wait=wait) as transaction:
+        with WriteTransaction(
+            self.metastore, self.table, self.statement, wait=wait, once=once, storage=self.storage
+        ) as transaction:
             try:
                 _require_unchanged(self.table, get_table(self.metastore, self.table.database, self.table.name))
                 self.places.begin(transaction, transaction.id)

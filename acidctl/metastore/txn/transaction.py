@@ -259,8 +259,11 @@ class LockedTransaction(OwnTransaction):
         self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, self.id))
 
     @releasing()
-    def commit(self) -> None:
+    def commit(self, key_value: interface.CommitKeyValue | None = None) -> None:
         """Commit the transaction; repeat the commit if the answer is lost.
+
+        Args:
+            key_value: what the server stores in the same step (Hive 4).
 
         Raises:
             LostTransaction: the transaction was aborted before.
@@ -270,7 +273,7 @@ class LockedTransaction(OwnTransaction):
         self._has_ended = self.is_committing = True
         for attempt in range(_COMMITS):
             try:
-                request = interface.CommitTxnRequest(self.id, self._exclusive)
+                request = interface.CommitTxnRequest(self.id, key_value, self._exclusive)
                 self._metastore.call(interface.COMMIT_TXN, request)
                 return
             except LostTransaction as error:

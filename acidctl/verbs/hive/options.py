@@ -20,7 +20,7 @@ class WorkerOptions(Options):
     pool: str = option(
         "", "--pool", metavar="NAME", help="Take entries of this pool (default: entries without a pool)."
     )
-    once: bool = option(False, "--once", help="End when nothing waits any more.")
+    once: bool = option(False, "--once", typed=True, help="End when nothing waits any more.")
     max_parallel: int = option(
         1, "--max-parallel", kind=Kind.COUNT, shown="1", help="Compactions to run at the same time."
     )
@@ -60,7 +60,7 @@ class RoundOptions(Options):
     """Options of a service that checks in rounds."""
 
     every: float = option(300.0, "--every", kind=Kind.DURATION, shown="5m", help="Check this often.")
-    once: bool = option(False, "--once", help="End after one check.")
+    once: bool = option(False, "--once", typed=True, help="End after one check.")
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be done and stop.")
 
 

@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from acidctl.base.errors import UsageProblem
+from acidctl.base.errors import StatementConflict, UsageProblem
+from acidctl.base.printable import printable
 from acidctl.location.arguments import HIVE, HiveName, is_hive_name
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable, get_table
 from acidctl.outcome import Outcome, Remark, Result
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing.options import WriteOptions
 from acidctl.wording import human_bytes, human_count
+from acidctl.writing.once import AlreadyLoaded, Once, loaded_value
+from acidctl.writing.refusals import require_writable
 from acidctl.writing.transaction import ATTEMPTS
 from acidctl.writing.write import Write, Written
 
@@ -28,10 +32,12 @@ class RowsWritten(Outcome):
 
     Attributes:
         verb: ``insert``, ``update``, ``delete``, ``merge``...
+        once: why nothing was written, if the load is in the table already.
     """
 
     verb: str
     written: Written
+    once: str = ""
 
     @property
     def heading(self) -> str:
@@ -39,7 +45,7 @@ class RowsWritten(Outcome):
 
     def line(self) -> str:
         if self.result is Result.NOTHING_TO_DO:
-            return f"{self.location}: no rows to {self.verb}"
+            return f"{self.location}: {self.once or f'no rows to {self.verb}'}"
         written = self.written
         is_planned = self.result is Result.PLANNED
         lock = f"write id {written.write_id}, lock {written.lock}"
@@ -71,6 +77,7 @@ class RowsWritten(Outcome):
             "files": written.files,
             "bytes": written.bytes,
             "partitions": list(written.partitions),
+            "loadedBefore": bool(self.once),
         }
 
 
@@ -96,22 +103,31 @@ def carry_out(
     make: MakeStatement,
     *,
     repeats: bool = False,
+    once: Once | None = None,
 ) -> Iterator[RowsWritten]:
     """Yield the plan of a statement if it is a dry run or has to be confirmed, then the rows that it has written.
 
     Args:
         make: makes the statement from a table.
         repeats: the statement can start again after a conflict, which it does up to five times in all.
+        once: the load that the statement makes, if that must not be made twice.
 
     Raises:
         UsageProblem: the location is not one table of a metastore.
         NotFoundError: the table does not exist.
         RefusedError: the table cannot be written to, or it was not confirmed.
-        ConflictError: another writer changed the same rows, or holds a lock.
+        StatementConflict: another writer changed the same rows, or holds a lock.
+        ConflictError: the table was changed meanwhile.
         UnknownOutcome: the metastore did not say whether the transaction was committed.
     """
     metastore, table = table_of(selection)
     shown = f"{HIVE}{table.full_name}"
+    if once:
+        require_writable(metastore, table, Operation.INSERT)
+        value = loaded_value(metastore, table, once.name, selection.storage, settle=not options.dry_run)
+        if value >= once.value:
+            yield _loaded(shown, verb, once)
+            return
     if options.dry_run or events.shows_plans:  # rehearsed, so that no lock is held while the user decides
         planned = _outcome(shown, verb, make(metastore, table).rehearse(selection.storage), Result.PLANNED)
         yield planned
@@ -121,15 +137,25 @@ def carry_out(
         events.confirm(Question(what, f"Change {what}?", "nothing was changed", (shown,)))
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            written = make(metastore, table).run(wait=options.wait, storage=selection.storage)
+            written = make(metastore, table).run(wait=options.wait, storage=selection.storage, once=once)
+        except AlreadyLoaded:  # by another process meanwhile
+            assert once
+            yield _loaded(shown, verb, once)
+            return
         except LostTransaction as error:
             if not repeats or attempt == ATTEMPTS:
-                raise
+                raise StatementConflict(error.what, error.why, error.hint) from error
             events.note(f"another writer committed first ({error.what}): starting again")
             table = get_table(metastore, table.database, table.name)
         else:
             yield _outcome(shown, verb, written, Result.WRITTEN)
             return
+
+
+def _loaded(shown: str, verb: str, once: Once) -> RowsWritten:
+    text = f"{printable(once.name)!r} is loaded already: nothing was written"
+    idle = Written(0, 0, "", 0, 0, 0, 0, 0)
+    return RowsWritten(location=shown, result=Result.NOTHING_TO_DO, verb=verb, written=idle, once=text)
 
 
 def _outcome(shown: str, verb: str, written: Written, result: Result) -> RowsWritten:
@@ -138,7 +164,7 @@ def _outcome(shown: str, verb: str, written: Written, result: Result) -> RowsWri
 
 
 def table_of(selection: Selection) -> tuple[Metastore, HiveTable]:
-    """Return the table to write to, and its metastore.
+    """Return the metastore and the table to write to, as it is now.
 
     Raises:
         UsageProblem: the location is not one table of a metastore.

@@ -36,6 +36,37 @@ class InsertOptions(WriteOptions):
         metavar="KEY=VALUE",
         help="Insert into this partition; columns of the rows give the values of other keys. Repeatable.",
     )
+    once: str | None = option(
+        None,
+        "--once",
+        metavar="KEY",
+        typed=True,
+        help="Do nothing if a load with this KEY is in the table, as after the first run of a job that is retried.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions(Options):
+    """The options of `acidctl stream`."""
+
+    every: float = option(
+        10.0, "--every", kind=Kind.DURATION, shown="10s", help="Commit this long after the first line of an interval."
+    )
+    offset_key: str | None = option(
+        None,
+        "--offset-key",
+        metavar="NAME",
+        help="Field with a number that rises from line to line; lines up to the last one loaded are passed over. "
+        "It is written only if the table has this column.",
+    )
+    wait: float = option(
+        600.0, "--wait", kind=Kind.DURATION, shown="10m", help="Wait this long for the lock of another writer."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.every < 1:
+            raise UsageProblem("--every is too short", "each transaction adds a directory", "give 1s or more")
 
 
 @dataclass(frozen=True, kw_only=True)

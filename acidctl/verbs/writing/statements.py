@@ -26,6 +26,7 @@ from acidctl.wording import human_count
 from acidctl.writing.change import Change
 from acidctl.writing.insert import Insert
 from acidctl.writing.merge import Merge
+from acidctl.writing.once import Once
 from acidctl.writing.rows.held_rows import held_rows
 from acidctl.writing.rows.key_filter import KeyFilter
 from acidctl.writing.rows.sources import ColumnTypes, RowSource
@@ -39,7 +40,8 @@ def insert(selection: Selection, options: InsertOptions, events: Events, rows: R
         parts = rows(_column_types(table))
         return Insert(metastore, table, parts, dict(options.partition), overwrite=options.overwrite)
 
-    return carry_out("insert", selection, options, events, make)
+    once = None if options.once is None else Once(options.once)
+    return carry_out("insert", selection, options, events, make, once=once)
 
 
 def update(selection: Selection, options: UpdateOptions, events: Events) -> Iterator[RowsWritten]:

@@ -41,7 +41,8 @@ class WritableTable:
         UsageProblem: an argument cannot be used, or a column does not exist.
         RefusedError: acidctl cannot write this table as Hive does.
         BadDataError: a row does not fit into the table; the message has its number.
-        ConflictError: another writer changed the same rows, or held its lock for longer than `wait`.
+        StatementConflict: another writer changed the same rows, or held its lock for longer than `wait`.
+        ConflictError: the table was changed meanwhile.
         UnknownOutcome: the metastore did not say whether the transaction was committed.
     """
 
@@ -101,6 +102,7 @@ class WritableTable:
         *,
         partition: Mapping[str, object] | None = None,
         overwrite: bool = False,
+        once: str | None = None,
         wait: Duration = 600.0,
         dry_run: bool = False,
     ) -> RowsWritten:
@@ -111,10 +113,12 @@ class WritableTable:
             partition: values of partition keys by name, as texts, numbers, dates or booleans; columns of the rows give
                 the others.
             overwrite: replace all rows of the table, of the given partition, or else of the partitions that get rows.
+            once: the name of this load. If a load of this name is in the table, nothing is written, and the result is
+                `nothing-to-do`.
         """
         values = as_columns(partition or {}, "partition")
         seconds = as_seconds(wait, "wait")
-        options = InsertOptions(partition=values, overwrite=overwrite, wait=seconds, dry_run=dry_run)
+        options = InsertOptions(partition=values, overwrite=overwrite, once=once, wait=seconds, dry_run=dry_run)
         return _only(statements.insert(self._selection, options, Events(), arrow_source(rows)))
 
     def update(

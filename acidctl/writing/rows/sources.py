@@ -7,17 +7,18 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
-import pyarrow.json as arrow_json
 
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.storage.registry import open_location
+from acidctl.writing.rows.json_lines import TOO_LONG, JsonParser, first_bad_line, whole_lines
 from acidctl.writing.rows.line_blocks import MOST, LineBlocks
 
 FORMS = ("parquet", "orc", "arrow", "csv", "jsonl")
@@ -48,7 +49,6 @@ _MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"ARROW1": "arrow", b"\xff\xff\xff\
 _TEXTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 _BINARIES = {".parquet": "parquet", ".orc": "orc", ".arrow": "arrow"}
 _CONTROL = bytes({*range(32)} - set(b"\t\n\f\r"))
-_TOO_LONG = f"a row is longer than {MOST >> 20} MiB: write the rows as Parquet"
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
@@ -91,13 +91,14 @@ class FileSource:
             with _opened(path, self.storage) as file, _explained(path), ExitStack() as close:
                 head = file.peek(_HEAD)[:_HEAD]
                 form = self.form or _form_of(path, head)
-                if form in _TEXT_OPENERS:
-                    lines = close.enter_context(LineBlocks(file, has_quotes=form == "csv"))
-                    if form == "jsonl" and not lines.first.strip():
-                        continue  # no rows
-                    reader = _TEXT_OPENERS[form](lines, types)
+                if form == "jsonl":
+                    reader = _jsonl(file, types)
+                elif form == "csv":
+                    reader = _csv(close.enter_context(LineBlocks(file, has_quotes=True)), types)
                 else:
                     reader = _OPENERS[form](file, head)
+                if reader is None:
+                    continue  # no rows
                 if not reader.schema.names:  # some readers decode the names only here
                     raise pa.ArrowInvalid("it has no columns")
                 rows = pa.RecordBatchReader.from_batches(reader.schema, _batches(path, reader))
@@ -132,7 +133,7 @@ def _explained(path: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, UnicodeDecodeError, OSError, csv.Error) as error:
-        why = _TOO_LONG if "straddl" in str(error) else str(error).splitlines()[0]
+        why = TOO_LONG if "straddl" in str(error) else str(error).splitlines()[0]
         raise BadDataError(
             f"cannot read the rows of {_display_name(path)}",
             why,
@@ -205,42 +206,45 @@ def _csv(lines: LineBlocks, types: ColumnTypes) -> pa.RecordBatchReader:
     return arrow_csv.open_csv(lines, read_options=read, parse_options=parse, convert_options=convert)
 
 
-def _jsonl(lines: LineBlocks, types: ColumnTypes) -> pa.RecordBatchReader:
-    first = lines.first
-    end = max(first.rfind(b"\n", 0, _HEAD), first.find(b"\n")) + 1
-    if not end and len(first) >= MOST:
-        raise pa.ArrowInvalid(_TOO_LONG)
-    read = arrow_json.ReadOptions(block_size=MOST)
-    head = arrow_json.read_json(io.BytesIO(first[: end or None]), read_options=read)
-    seen = {name: name.lower() for name in head.schema.names}
-    spelled = {lower: name for name, lower in seen.items()}
-    fields = [(spelled.get(name, name), _parsed_type(kind)) for name, kind in types.items() if not _has_map(kind)]
-    parse = arrow_json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="infer")
-    reader = arrow_json.open_json(lines, read_options=read, parse_options=parse)
-    absent = [name for name in reader.schema.names if name not in seen]
-    kept = [name for name in reader.schema.names if name in seen]
-    schema = pa.schema([reader.schema.field(name) for name in kept])
-    return pa.RecordBatchReader.from_batches(schema, _without(absent, kept, reader))
+def _jsonl(file: io.BufferedReader, types: ColumnTypes) -> pa.RecordBatchReader | None:
+    blocks = whole_lines(file)
+    if (first := next(blocks, None)) is None:
+        return None
+    tables = _tables(types, first, blocks)
+    seen, head = next(tables)
+    kept = [name for name in head.schema.names if name in seen]
+    schema = pa.schema([head.schema.field(name) for name in kept])
+    whole = chain([head], (table for _, table in tables))
+    batches = (batch for table in whole for batch in _without_absent(kept, table).to_batches())
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _without(absent: Sequence[str], kept: Sequence[str], reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _tables(types: ColumnTypes, first: bytes, blocks: Iterator[bytes]) -> Iterator[tuple[Sequence[str], pa.Table]]:
+    """Yield the rows of blocks of JSON lines, and the names that the first lines have.
+
+    Raises:
+        pa.ArrowInvalid: a line cannot be read; the message has its number.
+    """
+    number, parser = 0, None
+    for block in chain([first], blocks):
+        try:
+            parser = parser or JsonParser(types, first)
+            table = parser.table(block)
+        except pa.ArrowInvalid:
+            read = parser.table if parser else lambda part: JsonParser(types, part).table(part)
+            place, error = first_bad_line(block, read, pa.ArrowInvalid)
+            why = str(error).partition(" in row ")[0]
+            raise pa.ArrowInvalid(f"line {number + place + 1:,}: {why}") from error
+        number += block.count(b"\n")
+        yield parser.seen, table
+
+
+def _without_absent(kept: Sequence[str], table: pa.Table) -> pa.Table:
     """Drop columns that the first lines lack: a merge then keeps their old values, and an insert writes NULL."""
-    for batch in reader:
-        for name in absent:
-            if batch.column(name).null_count < batch.num_rows:
-                raise pa.ArrowInvalid(f"{name} is missing in the first lines; write it there, as null")
-        yield batch.select(kept)
-
-
-def _parsed_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type to read a JSON column as: times stay texts, since errors of later parsing name the row."""
-    return pa.string() if pa.types.is_temporal(kind) else kind
-
-
-def _has_map(kind: pa.DataType) -> bool:
-    if pa.types.is_map(kind):
-        return True
-    return any(_has_map(kind.field(at).type) for at in range(kind.num_fields))
+    for name in table.schema.names:
+        if name not in kept and table.column(name).null_count < table.num_rows:
+            raise pa.ArrowInvalid(f"{name} is missing in the first lines; write it there, as null")
+    return table.select(kept)
 
 
 def _seekable(file: io.BufferedReader) -> Any:
@@ -255,4 +259,3 @@ def _seekable(file: io.BufferedReader) -> Any:
 
 _Open = Callable[[io.BufferedReader, bytes], pa.RecordBatchReader]
 _OPENERS: Mapping[str, _Open] = {"parquet": _parquet, "orc": _orc, "arrow": _arrow}
-_TEXT_OPENERS: Mapping[str, Callable[[LineBlocks, ColumnTypes], pa.RecordBatchReader]] = {"csv": _csv, "jsonl": _jsonl}

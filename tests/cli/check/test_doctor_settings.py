@@ -211,11 +211,11 @@ ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "snapshot", "table-type", "visibility-txn",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "rebalance",
-    "order-by", "tables", "take-over", "hdfs-trash", "set", "where", "overwrite", "keys",
+    "order-by", "tables", "take-over", "hdfs-trash", "set", "where", "overwrite", "keys", "once",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "blocking", "checksum", "count", "decode", "deep", "deleted",
-    "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "partitions",
+    "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "open", "partitions",
     "prove", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "wait", "waiting",
 }  # fmt: skip

@@ -15,9 +15,8 @@ from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.writing import WrittenTable, written_table
 
-from acidctl.base.errors import ConflictError
+from acidctl.base.errors import ConflictError, StatementConflict
 from acidctl.metastore import interface as wire
-from acidctl.metastore.errors import LostTransaction
 from acidctl.writing.transaction import WriteTransaction
 
 OLD = [(1, "x"), (2, "y")]
@@ -166,10 +165,29 @@ def test_changes_of_rows_that_lose_against_others_start_again_and_inserts_do_not
     table.hive.at_call = lose
     for name in ("insert", "update"):
         before, lost = table.hive.calls.count("open_txns"), 0
-        with suppress(LostTransaction) if name == "insert" or losses > attempts else nullcontext():
+        with suppress(StatementConflict) if name == "insert" or losses > attempts else nullcontext():
             STATEMENTS[name](table.door.table("db.t"))
         assert table.hive.calls.count("open_txns") - before == (1 if name == "insert" else attempts)
     assert table.rows() == (OLD if losses > attempts else [(1, "z"), (2, "y")])
+
+
+def test_a_conflict_with_another_writer_has_the_status_of_a_refusal(
+    table: WrittenTable, acidctl: Callable[..., Result]
+) -> None:
+    words = ["delete", "hive:db.t", "--where", "a = 1", "--yes", "--wait=1s", "-o", "json"]
+    txn = table.hive.begin()
+    table.hive.lock("db", "t", txn=txn, type=wire.LockType.EXCLUSIVE)
+    held = acidctl(*words, f"--metastore={table.hive.address}")
+    assert (held.status, "could not lock" in held.err) == (7, True)
+    table.hive.end(txn, commit=False)
+
+    def lose(name: str, is_done: bool) -> None:
+        if name == "commit_txn" and not is_done:
+            table.hive.end(max(table.hive.txns), commit=False)
+
+    table.hive.at_call = lose
+    assert acidctl(*words, f"--metastore={table.hive.address}").status == 7
+    assert table.rows() == OLD
 
 
 def test_links_of_others_are_not_followed(table: WrittenTable, acidctl: Callable[..., Result], tmp_path: Path) -> None:

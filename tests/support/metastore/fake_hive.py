@@ -439,12 +439,21 @@ class FakeHive:
             return  # Hive 4 remembers it, and Hive 3 its components
         if self._open_txn(request.txn).state != TxnState.OPEN:
             raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+        if request.key_value and self.version > 3:
+            self._store(request.key_value)
         for one in self.queue:
             if one.txn == request.txn and one.type != CompactionType.REBALANCE:  # as 4.0 does
                 self.set_entry(one.id or 0, committed=self._ms(self.now), next_txn=self._next_txn)
         self.end(request.txn)
         if self.remembers:
             self.committed.add(request.txn)
+
+    def _store(self, pair: wire.CommitKeyValue) -> None:
+        key = next((key for key, table in self.tables.items() if table.id == pair.table and pair.table), None)
+        if key is None or pair.key not in self.tables[key].parameters or not pair.key.startswith("_meta"):
+            raise Failed("Internal error processing commit_txn")
+        parameters = {**self.tables[key].parameters, pair.key: pair.value}
+        self.tables[key] = replace(self.tables[key], parameters=parameters)
 
     def _do_heartbeat(self, request: wire.HeartbeatRequest) -> None:
         if request.txn:
@@ -572,12 +581,13 @@ class FakeHive:
         self.created.append(new)
         database = self._do_get_database(new.database)
         location = new.storage.location or f"{self.puts_at or database.location}/{new.name}"
-        Path(location.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        if new.table_type != "VIRTUAL_VIEW":
+            Path(location.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
         stored = {name: getattr(new.storage, name) for name in ("columns", "input_format", "buckets", "serde")}
         storage = wire.StorageDescriptor(location=location, bucket_columns=new.storage.bucket_columns, **stored)
         self.tables[key] = wire.Table(
             new.name, new.database, new.owner, self._made(), storage, new.partition_keys,
-            {"transactional_properties": "default", **new.parameters}, new.table_type,
+            {"transactional_properties": "default", **new.parameters}, new.table_type, id=len(self.tables) + 1000,
         )  # fmt: skip
         self.partitions[key] = {}
 

@@ -19,7 +19,7 @@ from pyarrow import csv, orc, parquet
 from acidctl.base.errors import AcidctlError, BadDataError, UsageProblem
 from acidctl.orc.hive_types import parse_type
 from acidctl.orc.types import arrow_type
-from acidctl.writing.rows import line_blocks, sources
+from acidctl.writing.rows import json_lines, line_blocks, sources
 from acidctl.writing.rows.conform import RowConformer
 from acidctl.writing.rows.sources import FileSource, arrow_source
 
@@ -155,6 +155,7 @@ def test_a_value_and_a_line_may_be_long(tmp_path: Path, form: str, monkeypatch: 
     assert read(FileSource([str(path)]), ("a", "b")) == [(1, text) for text in texts]
     monkeypatch.setattr(line_blocks, "MOST", 1 << 20)
     monkeypatch.setattr(sources, "MOST", 1 << 20)
+    monkeypatch.setattr(json_lines, "MOST", 1 << 20)
     with pytest.raises(BadDataError, match="longer than 64 MiB"):
         read(FileSource([str(path)]), ("a", "b"))
 
@@ -213,3 +214,24 @@ def test_only_arrow_is_taken_from_python() -> None:
         assert read(arrow_source(given), tuple("abdxtf")) == ROWS
     with pytest.raises(UsageProblem):
         arrow_source([{"a": 1}])
+
+
+@pytest.mark.parametrize("place", [0, 1, 70_000, 100_000])
+@pytest.mark.parametrize(
+    "bad", ["null", " null", "3", "[1]", '"x"', "oops", '{"a": ', '{"a": "x"}', '{"a": 1.5}', "\ufffd"]
+)
+def test_a_bad_json_line_is_refused_with_its_number(tmp_path: Path, bad: str, place: int) -> None:
+    """Arrow takes `null` for a row of NULLs, or crashes."""
+    lines = [f'{{"a": {number}, "b": "x"}}' for number in range(100_000)]
+    (tmp_path / "x.jsonl").write_text("\n".join([*lines[:place], bad, *lines[place:]]))
+    with pytest.raises(BadDataError, match=f"line {place + 1:,}: "):
+        read(FileSource([str(tmp_path / "x.jsonl")], "jsonl"), ("a", "b"))
+
+
+def test_blank_lines_count_and_are_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('\n \n{"a": 1}\r\n\t\n  {"a": 2}')
+    assert read(FileSource([str(path)], "jsonl"), ("a",)) == [(1,), (2,)]
+    path.write_text('\n \n{"a": 1}\r\n\t\nnull')
+    with pytest.raises(BadDataError, match="line 5: "):
+        read(FileSource([str(path)], "jsonl"), ("a",))

@@ -1,0 +1,178 @@
+"""Insert JSON lines as they come, in one transaction for each interval."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
+from acidctl.metastore.interface import Operation
+from acidctl.metastore.txn.transaction import UnknownOutcome
+from acidctl.verbs.events import Events
+from acidctl.verbs.selection import Selection
+from acidctl.verbs.writing.carry_out import RowsWritten, carry_out, table_of
+from acidctl.verbs.writing.options import StreamOptions, WriteOptions
+from acidctl.wording import human_count
+from acidctl.writing.constraints import Constraints
+from acidctl.writing.insert import Insert
+from acidctl.writing.once import NOTHING, Once, loaded_value
+from acidctl.writing.refusals import require_writable
+from acidctl.writing.rows.json_lines import first_bad_line
+from acidctl.writing.streamed_rows import StreamedRows
+
+_CHUNK, _MOST = 1 << 20, 32 << 20
+
+_Holding = Callable[[], AbstractContextManager[None]]
+
+
+class _Lines:
+    """Whole lines of a pipe or a file, an interval's at a time.
+
+    Attributes:
+        rest: the beginning of a line whose end has not come.
+        is_over: the input has ended, or a signal has ended it.
+    """
+
+    def __init__(self, descriptor: int, every: float, holding: _Holding) -> None:
+        self._descriptor, self._every, self._holding = descriptor, every, holding
+        self._chunks: list[bytes] = []
+        self.rest, self.is_over = b"", False
+
+    def gather(self) -> bytes:
+        """Wait for a first line and until its interval has passed, and return whole lines.
+
+        A last line without its end counts as a line at the end of the input, but not after a signal.
+
+        Raises:
+            BadDataError: a line is too long.
+        """
+        begun, is_whole = time.monotonic() if self.rest else 0.0, False
+        try:
+            while not self.is_over and sum(map(len, self._chunks)) < _MOST:
+                left = begun + self._every - time.monotonic() if begun else None
+                if left is not None and left <= 0 and any(b"\n" in chunk for chunk in self._chunks):
+                    break
+                pause = None if left is None else max(left, 0.05)
+                if select.select([self._descriptor], [], [], pause)[0]:
+                    with self._holding():  # so that no signal comes between a chunk and its place in the list
+                        self._chunks.append(os.read(self._descriptor, _CHUNK))
+                        self.is_over = is_whole = not self._chunks[-1]
+                        begun = begun or time.monotonic()
+        except KeyboardInterrupt:
+            self.is_over = True
+        text = self.rest + b"".join(self._chunks)
+        end = len(text) if is_whole else text.rfind(b"\n") + 1
+        self.rest, self._chunks = text[end:], []
+        if len(self.rest) >= _MOST:
+            raise BadDataError(f"a line is longer than {_MOST >> 20} MiB", "", "write its rows with `acidctl insert`")
+        return text[:end]
+
+
+class _Loads:
+    """The transactions of one stream.
+
+    Attributes:
+        name: the name under which the highest offset is recorded; empty without offsets.
+        seen: the highest offset that is loaded.
+        passed: the number of rows that were passed over.
+    """
+
+    def __init__(self, selection: Selection, options: StreamOptions) -> None:
+        self._selection, self._options = selection, options
+        metastore, table = table_of(selection)
+        require_writable(metastore, table, Operation.INSERT)  # before the first lines have come
+        if Constraints.of(metastore, table).defaults:
+            why = "it has defaults, which Hive would compute"
+            raise RefusedError(f"will not stream into {table.full_name}", why, "use `acidctl insert`")
+        self.name = f"stream by {options.offset_key.lower()}" if options.offset_key else ""
+        self.seen = loaded_value(metastore, table, self.name, selection.storage) if self.name else NOTHING
+        self.passed = 0
+
+    def load(self, text: bytes) -> Iterator[RowsWritten]:
+        """Write whole lines in one transaction.
+
+        Raises:
+            BadDataError: a line cannot be written; nothing was.
+        """
+        source = self._rows()
+        rows = source.read(text)
+        if rows.num_rows:
+            once = Once(self.name, source.highest, after=self.seen) if self.name else None
+            options = WriteOptions(wait=self._options.wait)
+            made = carry_out(
+                "insert",
+                self._selection,
+                options,
+                Events(),
+                lambda metastore, table: Insert(metastore, table, rows.to_reader()),
+                repeats=True,
+                once=once,
+            )
+            yield from made
+        self.seen = source.highest
+        self.passed += source.passed
+
+    def load_before_bad_line(self, text: bytes, number: int) -> Iterator[RowsWritten]:
+        """Write the lines before the first one that cannot be written, and raise its error.
+
+        Args:
+            number: the number of lines before `text`.
+        """
+        place, error = first_bad_line(text, self._rows().read, BadDataError)
+        good = b"".join(text.splitlines(keepends=True)[:place])
+        if good.strip():
+            yield from self.load(good)
+        hint = "all lines before it are written; correct it, and go on from there"
+        raise BadDataError(f"line {number + place + 1:,} cannot be written", str(error), hint) from error
+
+    def _rows(self) -> StreamedRows:
+        return StreamedRows(*table_of(self._selection), self._options.offset_key, self.seen)
+
+
+def stream(
+    selection: Selection,
+    options: StreamOptions,
+    events: Events,
+    descriptor: int,
+    holding: _Holding = nullcontext,
+) -> Iterator[RowsWritten]:
+    """Yield the outcome of each transaction, until the input has ended or a KeyboardInterrupt ends the waiting.
+
+    Args:
+        descriptor: of a pipe or a file with JSON lines.
+        holding: delays the KeyboardInterrupt of a signal while a transaction is committed.
+
+    Raises:
+        BadDataError: a line cannot be written; all lines before it are.
+        AcidctlError: the lines since the last transaction were not written.
+    """
+    loads, lines, number = _Loads(selection, options), _Lines(descriptor, options.every, holding), 0
+    if loads.seen != NOTHING:
+        events.note(f"lines with {options.offset_key} up to {loads.seen} are loaded, and are passed over")
+    while not lines.is_over:
+        text = lines.gather()
+        is_written = not text.strip()
+        try:
+            with holding():
+                try:
+                    if not is_written:
+                        yield from loads.load(text)
+                except BadDataError:
+                    yield from loads.load_before_bad_line(text, number)
+                is_written = True
+        except (AcidctlError, KeyboardInterrupt) as error:
+            if isinstance(error, UnknownOutcome):
+                events.warn(f"whether lines from {number + 1:,} on were written is not known")
+            elif not (is_written or isinstance(error, BadDataError)):
+                events.warn(f"lines from {number + 1:,} on were not written")
+            if not is_written:
+                raise
+            lines.is_over = True
+        number += len(text.splitlines())
+    if lines.rest:
+        events.warn(f"the last {human_count(len(lines.rest), 'byte')} are no whole line, and were not written")
+    passed = f"; {human_count(loads.passed, 'row')} passed over, as loaded before" if loads.passed else ""
+    events.note(f"ended after {human_count(number, 'line')}{passed}")
