@@ -6,19 +6,22 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import os
 import shutil
 import stat
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import getuid
 from pathlib import Path
+from typing import Any
 
 import acidctl
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver.session import Session, time_limit
+from acidctl.spark.driver.session_plan import is_local
 
 NAP_SECONDS = 0.2
 MOST_NAPS = 64
@@ -61,6 +64,38 @@ def ship_package(add: Callable[[str], None]) -> None:
         add(str(package_zip()))
     finally:
         sys.path[:] = path_before  # PySpark puts the zip first here too, before the package that runs
+
+
+def ship_to(spark: Any) -> None:
+    """Send this package to the executors of a user's session, unless they are on this machine.
+
+    Raises EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
+    """
+    if _is_connect(spark):  # it has no SparkContext
+        ship_package(lambda path: spark.addArtifacts(path, pyfile=True))
+    elif not is_local(spark.sparkContext.master or ""):
+        ship_package(spark.sparkContext.addPyFile)
+
+
+@contextlib.contextmanager
+def own_python(spark: Any) -> Iterator[None]:
+    """Have a local master run functions made meanwhile by the present Python, unless PYSPARK_PYTHON names another.
+
+    Spark would take ``python3``, which is another Python unless a virtual environment is active.
+    """
+    context = None if _is_connect(spark) else spark.sparkContext
+    if context is None or not is_local(context.master or "") or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    usual, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = usual
+
+
+def _is_connect(spark: Any) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def package_zip() -> Path:

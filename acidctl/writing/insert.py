@@ -57,9 +57,9 @@ class Insert(Write):
         for name in fixed:
             if name not in keys:
                 raise UsageProblem(f"the table has no partition key {name}", "", did_you_mean(name, keys))
-        self._given, self._routes = set(fixed), Routes(table, self.row, fixed)
-        if overwrite and keys and self._routes.only_location is not None:
-            self._lock_partition(self._routes.only_location)
+        self._given, self.routes = set(fixed), Routes(table, self.row, fixed)
+        if overwrite and keys and self.routes.only_location is not None:
+            self._lock_partition(self.routes.only_location)
 
     def _lock_partition(self, name: str) -> None:
         """Lock the only partition that the rows go to, if it exists, instead of the table; Hive does the same."""
@@ -75,13 +75,14 @@ class Insert(Write):
         """
         parts = iter(self._sources)
         if first := next(parts, None):
-            self._conformer(first)
+            self.conformer(first)
             self._sources = chain([first], parts)
 
-    def _conformer(self, source: RowPart) -> RowConformer:
+    def conformer(self, source: RowPart) -> RowConformer:
+        """Return what turns batches of a source into columns of the table, after its columns are checked."""
         self._require_keys(source.rows.schema)
         self.constraints.require_columns([name.lower() for name in source.rows.schema.names])
-        return RowConformer(source.rows.schema, self._routes.names, self._routes.types, source)
+        return RowConformer(source.rows.schema, self.routes.names, self.routes.types, source)
 
     def stage(self, transaction: Seen) -> list[StagedFile]:
         """Write the rows.
@@ -91,14 +92,14 @@ class Insert(Write):
         """
         with closing(self.new_rows(transaction)) as rows:
             for source in self._sources:
-                conformer = self._conformer(source)
+                conformer = self.conformer(source)
                 for batch in source.rows:
                     if batch.num_rows:
                         columns = conformer.columns(batch)
-                        self.constraints.require_values(self._routes.names, columns)
-                        self._routes.write(columns, rows)
-            if self.statement.replaces and self._routes.only_location is not None:
-                rows.ensure([self._routes.only_location])
+                        self.constraints.require_values(self.routes.names, columns)
+                        self.routes.write(columns, rows)
+            if self.statement.replaces and self.routes.only_location is not None:
+                rows.ensure([self.routes.only_location])
             return rows.finish()
 
     def _require_keys(self, schema: pa.Schema) -> None:
@@ -106,7 +107,7 @@ class Insert(Write):
         for name in self._given.intersection(columns):
             why = f"--partition and a column of the rows give {name}"
             raise UsageProblem(f"the partition key {name} is given twice", why, "leave one of them out")
-        for name in self._routes.names[len(self.row.names) :]:
+        for name in self.routes.names[len(self.row.names) :]:
             if name not in columns:
                 why = "it is a partition key, which decides where a row goes"
                 raise UsageProblem(f"the rows have no column {name}", why, "add the column, or give --partition")

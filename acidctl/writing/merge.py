@@ -49,6 +49,7 @@ class Merge(Write):
             updates mean the same. The column is written only if the table has it.
         order: the column that orders the source's rows, of numbers, dates or timestamps: only the last row of each key
             counts. The column is written only if the table has it.
+        inserts: rows with new keys are inserted, not left out.
 
     Raises:
         UsageProblem: a column is missing, unknown, given twice, or of a type that cannot be a key, order or operation.
@@ -65,9 +66,10 @@ class Merge(Write):
         *,
         operation: str = "",
         order: str = "",
+        inserts: bool = True,
     ) -> None:
         super().__init__(metastore, table, Statement(Operation.UPDATE, is_dynamic=bool(table.partition_keys)))
-        self._routes = Routes(table, self.row, {})
+        self._routes, self._inserts = Routes(table, self.row, {}), inserts
         self._key, operation, order = list(dict.fromkeys(map(str.lower, key))), operation.lower(), order.lower()
         self._given = [name.lower() for name in source.column_names]
         source = source.rename_columns(self._given)
@@ -166,7 +168,7 @@ class Merge(Write):
         for column in kept:
             place = self._routes.names.index(column)
             columns[place] = _with_old(columns[place], [(at, rows.column(column)) for at, rows in old])
-        is_written = pa.array(~self._is_delete)
+        is_written = pa.array(~self._is_delete & (seen | self._inserts))
         with closing(self.new_rows(transaction)) as staged:
             for part in _parts([column.filter(is_written) for column in columns]):
                 self.constraints.require_values(self._routes.names, part)

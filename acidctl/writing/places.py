@@ -26,6 +26,7 @@ from acidctl.metastore.tables import BATCH, HivePartition, HiveTable, partitions
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.registry import open_location
 from acidctl.writing.insert_only.plain_files import partition_reasons
+from acidctl.writing.rows.files import FileKind, StagedFile
 from acidctl.writing.statistics import Growth
 from acidctl.writing.transaction import Seen, WriteTransaction, name_of_partition, raw_table
 
@@ -79,6 +80,7 @@ class Places:
         self._places: dict[str, Place] = {}
         self._allocated = AllocatedIds(metastore)
         self._floor = self._own = (0, 0)
+        self._room: tuple[FileSystem, str] | None = None
 
     def begin(self, seen: Seen, txn: int) -> None:
         """Take the view of the statement, whose lists set a lower bound to what was allocated.
@@ -124,6 +126,51 @@ class Places:
             write_checked(place.fs, f"{place.staging}/{OWNER}", Owner.this().to_bytes())
             place.has_staging = True
         return place.fs, place.staging
+
+    def room(self) -> tuple[FileSystem, str]:
+        """Make a hidden directory of the table where other processes write files, and return its store and path.
+
+        It has the prefix of Hive's staging of queries, by which :mod:`acidctl.cleaning.leftovers` finds it.
+        """
+        fs, path = open_location(self._table.location, self._storage)
+        self._room = fs, join(path, f".hive-staging_acidctl_{uuid.uuid4()}")
+        fs.make_dirs(self._room[1])
+        return self._room
+
+    def adopt(self, files: Sequence[tuple[str, StagedFile]], kind: FileKind) -> None:
+        """Move files from the room to the staging directories of their locations.
+
+        Args:
+            files: each with its path, relative to the room.
+
+        Raises:
+            ConflictError: two of them have the same name.
+            RefusedError: a location is in another store than the table.
+        """
+        assert self._room
+        room_fs, room = self._room
+        locations = list(dict.fromkeys(file.location for _, file in files))
+        self.expect(locations)
+        staged = dict(zip(locations, parallel.results(self.stage, locations), strict=True))
+
+        def made(key: tuple[str, str]) -> str:
+            fs, staging = staged[key[0]]
+            if fs.url != room_fs.url:
+                what = f"the partition {key[0]} cannot be written"
+                raise RefusedError(what, "it is in another store than the table", "write it with Hive")
+            fs.make_dirs(join(staging, key[1]))
+            kind.prepare(fs, join(staging, key[1]))
+            return join(staging, key[1])
+
+        keys = list(dict.fromkeys((file.location, file.directory) for _, file in files))
+        directories = dict(zip(keys, parallel.results(made, keys), strict=True))
+        move = room_fs.rename if room_fs.can_rename else room_fs.copy
+
+        def moved(item: tuple[str, StagedFile]) -> None:
+            path, file = item
+            move(join(room, path), join(directories[file.location, file.directory], file.name))
+
+        deque(parallel.results(moved, files), maxlen=0)
 
     def expect(self, names: Sequence[str]) -> None:
         """Look up locations that are about to be staged, in few calls.
@@ -204,6 +251,9 @@ class Places:
         """Remove the staging directories."""
         staged = [place for place in self._places.values() if place.has_staging]
         deque(parallel.results(_remove_staging, staged), maxlen=0)
+        if self._room:
+            with suppress(AcidctlError):
+                self._room[0].remove_tree(self._room[1])
         for place in self._places.values():
             if place.is_made:
                 for directory in self._above(place.path):

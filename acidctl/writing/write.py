@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import NO_STATEMENT, Kind, format_directory
 from acidctl.base.errors import ConflictError
@@ -14,12 +15,13 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable, get_table
 from acidctl.orc.hive_types import row_type_of
+from acidctl.orc.types import OrcType
 from acidctl.writing.constraints import Constraints
 from acidctl.writing.insert_only.plain_files import PlainFiles
 from acidctl.writing.once import Once
 from acidctl.writing.places import Places
 from acidctl.writing.refusals import require_writable
-from acidctl.writing.rows.files import AcidFiles, StagedFile, StagedRows
+from acidctl.writing.rows.files import AcidFiles, FileKind, StagedFile, StagedRows
 from acidctl.writing.statistics import Growth
 from acidctl.writing.transaction import Rehearsal, Seen, Statement, WriteTransaction
 
@@ -48,6 +50,35 @@ class Written:
     replaces: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class NewFiles:
+    """The form of a statement's files with new rows; it can be pickled.
+
+    Attributes:
+        row: the type of the table's columns.
+        hive: the version of Hive that reads them.
+        replaces: they replace all rows of their locations.
+    """
+
+    table: HiveTable
+    row: OrcType
+    write_id: int
+    hive: Hive
+    replaces: bool
+
+    def of_statement(self, statement: int) -> tuple[str, FileKind]:
+        """Return the name of the files' directory, and their kind.
+
+        Args:
+            statement: the statement id; a base has none, so it takes 0 alone.
+        """
+        kind, number = (Kind.BASE, NO_STATEMENT) if self.replaces else (Kind.DELTA, statement)
+        name = format_directory(kind, self.write_id, self.write_id, number)
+        if self.table.table_type is TableType.INSERT_ONLY:
+            return name, PlainFiles(self.table, self.row, self.hive)
+        return name, AcidFiles(self.row, self.write_id, statement)
+
+
 class Write(ABC):
     """One statement that writes rows to one table.
 
@@ -68,13 +99,13 @@ class Write(ABC):
 
     def new_rows(self, transaction: Seen) -> StagedRows:
         """Return the writer of the rows that the statement adds: to a delta, or to a base if it replaces rows."""
-        write_id = transaction.write_id
-        kind, statement = (Kind.BASE, NO_STATEMENT) if self.statement.replaces else (Kind.DELTA, 0)
-        name = format_directory(kind, write_id, write_id, statement)
-        is_plain = self.table.table_type is TableType.INSERT_ONLY
-        plain = PlainFiles(self.table, self.row, self.metastore.features.hive)
-        files = plain if is_plain else AcidFiles(self.row, write_id)
+        name, files = self.new_files(transaction).of_statement(0)
         return StagedRows(self.places.stage, name, files, expect=self.places.expect)
+
+    def new_files(self, transaction: Seen) -> NewFiles:
+        """Return the form of the files with the rows that the statement adds."""
+        hive, replaces = self.metastore.features.hive, self.statement.replaces
+        return NewFiles(self.table, self.row, transaction.write_id, hive, replaces)
 
     @abstractmethod
     def stage(self, transaction: Seen) -> Sequence[StagedFile]:

@@ -11,9 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.metastore.writable import client, table_of
 from support.writing import WrittenTable, written_table
 
 from acidctl.base.errors import AcidctlError, BadDataError, UsageProblem
+from acidctl.writing.merge import Merge
 
 NAN = float("nan")
 
@@ -45,6 +47,15 @@ def test_keys_are_equal_if_they_are_in_the_types_of_the_table(tmp_path: Path, ki
         assert [row[1] for row in made.rows()] == ["one"]
         written = table.merge(pa.table({"k": SAME[kind][1:], "v": ["new"]}), "k").written
         assert (written.updated, written.inserted) == (1, 0)
+
+
+def test_rows_with_new_keys_may_be_left_out(tmp_path: Path) -> None:
+    with door(tmp_path, {"k": "int", "v": "string"}) as (made, table):
+        table.insert(pa.table({"k": [1, 2], "v": ["a", "b"]}))
+        rows = pa.table({"k": [2, 3, None], "v": ["new", "new", "new"]})
+        done = Merge(client(made.hive), table_of(made.hive), rows, ["k"], inserts=False).run()
+        assert (done.updated, done.inserted) == (1, 0)
+        assert made.rows() == [(1, "a"), (2, "new")]
 
 
 ORDERS = {

@@ -165,7 +165,9 @@ class _Place:
     def refuse(self, why: str, hint: str = "") -> NoReturn:
         raise UsageProblem(f"{self.file.origin}: {'.'.join(self.path)} cannot be used", why, hint)
 
-    def items(self, value: Any, known: Collection[str] = (), unknown: str = "") -> Iterator[tuple[str, _Place, Any]]:
+    def items(
+        self, value: Any, known: Collection[str] | None = None, unknown: str = ""
+    ) -> Iterator[tuple[str, _Place, Any]]:
         """Yield each key of a table, its place and its value.
 
         Args:
@@ -176,9 +178,9 @@ class _Place:
             self.refuse("it is not a table", f"write [{'.'.join(self.path)}] and its keys below")
         for key, item in value.items():
             place = _Place(self.file, (*self.path, key))
-            if known and key not in known:
+            if known is not None and key not in known:
                 near = did_you_mean(key.replace("_", "-"), list(known))
-                place.refuse(unknown, near or f"known: {', '.join(known)}")
+                place.refuse(unknown, near or (f"known: {', '.join(known)}" if known else ""))
             yield key, place, item
 
     def text(self, value: Any, name: str = "") -> str:
@@ -258,7 +260,7 @@ def _storage(at: _Place, table: Any) -> _Found:
         yield from _texts(place, options)
 
 
-def _texts(at: _Place, table: Any, known: Collection[str] = (), unknown: str = "") -> _Found:
+def _texts(at: _Place, table: Any, known: Collection[str] | None = None, unknown: str = "") -> _Found:
     """Yield the values of a table, and of the tables in it, as texts; those with the name of a secret are hidden."""
     for key, place, value in at.items(table, known, unknown):
         if isinstance(value, dict) and not known:

@@ -49,5 +49,5 @@ def _refuse_contradictions(call: Call[CleanOptions]) -> None:
 
         from acidctl.cli.report.run_files import refuse_replacing
 
-        shared.refuse_unused("--plan", "no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")
+        shared.refuse_unused("--plan", "no_trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")
         refuse_replacing(Path(options.plan), "plan")

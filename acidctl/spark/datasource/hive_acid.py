@@ -13,19 +13,22 @@ Importing this module needs PySpark and nothing else that is heavy: Spark's exec
 
 from __future__ import annotations
 
-import contextlib
-import os
-import re
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
 
-from acidctl.base.errors import AcidctlError
 from acidctl.spark.datasource.pruning import install_rule
-from acidctl.spark.worker import as_acidctl_error
+from acidctl.spark.told import HiveAcidError, explain, told
+
+__all__ = ["HiveAcidDataSource", "HiveAcidError", "explain", "register"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,27 +44,16 @@ if TYPE_CHECKING:
     from acidctl.spark.datasource.table_plan import TablePlan
 
 
-class HiveAcidError(Exception):
-    """An error of acidctl inside a failure of Spark: a line that says what, then why and what to do.
-
-    Spark shows it as the end of a Python traceback; :func:`explain` finds it there.
-    """
-
-
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("hive_acid")`` known to a session, and ship this package to a cluster's executors.
 
     On a cluster the executors' Python needs pyarrow, numpy, fsspec and protobuf; acidctl itself comes as a zip file.
     Raises EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
     """
-    from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
-    from acidctl.spark.shipping import ship_package  # noqa: PLC0415 - only the driver's
+    from acidctl.spark.shipping import own_python, ship_to  # noqa: PLC0415 - only the driver's
 
-    if type(spark).__module__.startswith("pyspark.sql.connect"):  # Spark Connect has no SparkContext
-        ship_package(lambda path: spark.addArtifacts(path, pyfile=True))
-    elif not is_local(spark.sparkContext.master or ""):
-        ship_package(spark.sparkContext.addPyFile)
-    with _own_python(spark):
+    ship_to(spark)
+    with own_python(spark):
         _make_known(spark)
     install_rule(spark)
 
@@ -82,58 +74,7 @@ def _make_known(spark: SparkSession) -> None:
         spark._jsparkSession.sessionState().dataSourceManager().registerDataSource(HiveAcidDataSource.name(), made)
 
 
-@contextlib.contextmanager
-def _own_python(spark: SparkSession) -> Iterator[None]:
-    """Have a local master run the source by the Python that registers it, unless PYSPARK_PYTHON names another.
-
-    Spark would take ``python3``, which is another Python unless a virtual environment is active.
-    """
-    from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
-
-    context = None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
-    if context is None or not is_local(context.master or "") or "PYSPARK_PYTHON" in os.environ:
-        yield
-        return
-    usual, context.pythonExec = context.pythonExec, sys.executable
-    try:
-        yield
-    finally:
-        context.pythonExec = usual
-
-
 _OFFSET = "write_id"  # the key of an offset in Spark's checkpoints
-_MESSAGE = re.compile(
-    r"HiveAcidError: \[(?P<code>[a-z-]+)\] (?P<what>[^\n]*)(?:\n  why: (?P<why>[^\n]*))?(?:\n  hint: (?P<hint>[^\n]*))?"
-)
-
-
-def explain(error: BaseException) -> AcidctlError | None:
-    """Return the error of acidctl's inside one that Spark raised; None when Spark failed by itself.
-
-    try:
-        orders.count()
-    except Exception as error:
-        print(explain(error) or error)
-    """
-    match = _MESSAGE.search(str(error))
-    if match is None:
-        return None
-    kind = next((cls for cls in AcidctlError.__subclasses__() if cls.code == match["code"]), AcidctlError)
-    return kind(match["what"], match["why"] or "", match["hint"] or "")
-
-
-@contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Raise errors as acidctl words them, without frames that nobody needs."""
-    try:
-        yield
-    except Exception as error:
-        if not isinstance(error, AcidctlError | ImportError | MemoryError):
-            raise  # a bug: its own traceback says more
-        ours = as_acidctl_error(error)
-        parts = ((f"[{ours.code}]", ours.what), ("  why:", ours.why), ("  hint:", ours.hint))
-        lines = [" ".join([name, *text.split("\n")]) for name, text in parts if text]
-        raise HiveAcidError("\n".join(lines)) from None
 
 
 class HiveAcidDataSource(DataSource):
@@ -146,7 +87,7 @@ class HiveAcidDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
-        with _told():
+        with told():
             from acidctl.spark.datasource.reading import table_schema  # noqa: PLC0415 - may be missing: told
 
             table = self._plan()
@@ -160,7 +101,7 @@ class HiveAcidDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the object that plans and reads."""
-        with _told():
+        with told():
             from acidctl.spark.datasource.reading import plan_reading  # noqa: PLC0415 - may be missing: told
 
             table = getattr(self, "_table", None) or self._plan()
@@ -170,9 +111,16 @@ class HiveAcidDataSource(DataSource):
                 return HiveAcidReader(table, plan_reading(table, schema))
             return HiveAcidChangesReader(*self._changes(table, schema))
 
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Open a transaction, and return the object that writes and commits."""
+        with told():
+            from acidctl.spark.datasource.writing import begin  # noqa: PLC0415 - only to write
+
+            return begin(self.options, schema, overwrite=overwrite)
+
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the object that follows the table, write id by write id."""
-        with _told():
+        with told():
             table = getattr(self, "_table", None) or self._plan()
             self._table = None
             return HiveAcidStreamReader(*self._changes(table, schema, is_stream=True))
@@ -219,7 +167,7 @@ class HiveAcidReader(DataSourceReader):
 
         def push(filters: list[Any]) -> Iterable[Any]:
             """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
-            with _told():
+            with told():
                 from acidctl.spark.datasource.filters import condition_of  # noqa: PLC0415 - may be missing: told
 
                 self._condition = condition_of(filters, self._reading.named)
@@ -230,7 +178,7 @@ class HiveAcidReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the share of each task, stripes of one or more locations; at least one."""
-        with _told():
+        with told():
             from acidctl.spark.datasource.table_plan import plan_splits  # noqa: PLC0415 - may be missing: told
 
             assert self._table is not None  # only a copy in an executor has none
@@ -239,7 +187,7 @@ class HiveAcidReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one partition, in Arrow batches of bounded size."""
-        with _told():
+        with told():
             from acidctl.spark.datasource.reading import read_split  # noqa: PLC0415 - may be missing: told
 
             for split in partition.value:
@@ -265,7 +213,7 @@ class _ChangesReader:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the changes of one partition, in Arrow batches of bounded size."""
-        with _told():
+        with told():
             from acidctl.spark.datasource.table_changes import read_change_split  # noqa: PLC0415 - may be missing: told
 
             for split in partition.value:
@@ -277,7 +225,7 @@ class HiveAcidChangesReader(_ChangesReader, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one for each share of the changes; at least one, which may be empty."""
-        with _told():
+        with told():
             splits = self._driver.splits_of(self._reading, self._changes)
             return [InputPartition((split,)) for split in splits] or [InputPartition(())]
 
@@ -287,20 +235,20 @@ class HiveAcidStreamReader(_ChangesReader, DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """Return the offset of a new query; an earlier query goes on from its checkpoint."""
-        with _told():
+        with told():
             newest = self._driver.newest(require_told=True)
             return {_OFFSET: newest if self._changes.after is None else self._changes.after}
 
     def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802 - Spark takes both forms
         """Return the last write id whose changes can be read by now."""
-        with _told():
+        with told():
             newest = self._driver.newest(require_told=True)
             last = self._changes.upto
             return {_OFFSET: newest if last is None else min(newest, last)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """Return one for each share of the changes from one offset to the other."""
-        with _told():
+        with told():
             return [
                 InputPartition((split,)) for split in self._driver.splits(self._reading, start[_OFFSET], end[_OFFSET])
             ]

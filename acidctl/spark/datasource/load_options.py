@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acidctl.acid.assumed_commits import Assumption
@@ -25,6 +25,8 @@ NAMES = (
     "path", "table", "snapshot", "at", "rowId", "columns", "targetBytes", "partitionTypes",
     "metastore", "changesFrom", "changesTo", "assumeCommitted",
 )  # fmt: skip
+
+SAVE_NAMES = ("path", "table", "metastore", "wait")
 
 _SIZE = re.compile(r"([0-9]+)\s*([kmg]?)b?", re.IGNORECASE)
 _NAME = re.compile(r"\s*`((?:[^`]|``)*)`\s*(?=,|$)|([^,`]*)(?=,|$)")
@@ -76,18 +78,7 @@ class SourceOptions:
 
         Raises UsageProblem if there is no path, an unknown option, or a value that cannot be used.
         """
-        given = {name.lower(): value for name, value in options.items()}
-        storage = _below(given, STORAGE)
-        metastore = _below(given, METASTORE) | ({"uris": given["metastore"]} if "metastore" in given else {})
-        _refuse_unknown([name for name in given if not name.startswith((STORAGE, METASTORE))])
-        path, table = given.get("path", ""), given.get("table", "")
-        if path and table:
-            raise UsageProblem("both a path and a table are given", f"{path} and {table}", "give one of them")
-        if table:
-            path = table if is_hive_name(table) else f"{HIVE}{table}"
-        if not path:
-            hint = 'write spark.read.format("hive_acid").load("/path/of/the/table"), or load("hive:db.table")'
-            raise UsageProblem("no path and no table is given", "", hint)
+        given, path, storage, metastore = _common(options, NAMES)
         spec = SnapshotSpec.of(given.get("snapshot"))
         if (text := given.get("assumecommitted")) is not None:
             age = duration_seconds(text)
@@ -107,19 +98,64 @@ class SourceOptions:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SaveOptions:
+    """The options between ``format("hive_acid")`` and ``save()``, checked.
+
+    Attributes:
+        path: ``hive:db.table``.
+        metastore: its settings by name.
+        storage: options of the store, by their fsspec names.
+        wait: seconds to wait for a conflicting lock.
+    """
+
+    path: str
+    metastore: Mapping[str, str]
+    storage: Mapping[str, str]
+    wait: float
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SaveOptions:
+        """Read them, as :meth:`SourceOptions.parse` does."""
+        given, path, storage, metastore = _common(options, SAVE_NAMES)
+        wait = duration_seconds(given.get("wait", "10m"))
+        if wait is None:
+            raise _unusable("wait", given["wait"], "write 90s, 30m, 2h or 1d")
+        return cls(path, metastore, storage, wait)
+
+
+def _common(
+    options: Mapping[str, str], names: Sequence[str]
+) -> tuple[dict[str, str], str, dict[str, str], dict[str, str]]:
+    """Return options by their names in lower case, the path, and the options of the store and of the metastore."""
+    given = {name.lower(): value for name, value in options.items()}
+    storage = _below(given, STORAGE)
+    metastore = _below(given, METASTORE) | ({"uris": given["metastore"]} if "metastore" in given else {})
+    _refuse_unknown([name for name in given if not name.startswith((STORAGE, METASTORE))], names)
+    path, table = given.get("path", ""), given.get("table", "")
+    if path and table:
+        raise UsageProblem("both a path and a table are given", f"{path} and {table}", "give one of them")
+    if table:
+        path = table if is_hive_name(table) else f"{HIVE}{table}"
+    if not path:
+        hint = 'write spark.read.format("hive_acid").load("/path/of/the/table"), or load("hive:db.table")'
+        raise UsageProblem("no path and no table is given", "", hint)
+    return given, path, storage, metastore
+
+
 def _below(given: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Return the options with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
 
 
-def _refuse_unknown(given: list[str]) -> None:
-    known = {name.lower(): name for name in NAMES}
+def _refuse_unknown(given: list[str], names: Sequence[str]) -> None:
+    known = {name.lower(): name for name in names}
     for name in given:
         if name == "paths":
             raise UsageProblem("several paths are given", "", "load one table at a time, and union them")
         if name not in known:
-            why = f"the options are {', '.join(NAMES)}, {STORAGE}NAME and {METASTORE}NAME"
-            raise UsageProblem(f"no option {name!r}", why, did_you_mean(name, NAMES))
+            why = f"the options are {', '.join(names)}, {STORAGE}NAME and {METASTORE}NAME"
+            raise UsageProblem(f"no option {name!r}", why, did_you_mean(name, names))
 
 
 def _one_of(given: Mapping[str, str], name: str, usual: str, *choices: str) -> str:

@@ -76,10 +76,14 @@ class FileKind(Protocol):
 
 
 class AcidFiles:
-    """ORC files with row ids: the files of full-ACID tables."""
+    """ORC files with row ids: the files of full-ACID tables.
 
-    def __init__(self, row: OrcType, write_id: int) -> None:
-        self._row, self._write_id = row, write_id
+    Args:
+        statement: the statement id, which is in the name of the directory and in the ids of the rows.
+    """
+
+    def __init__(self, row: OrcType, write_id: int, statement: int = 0) -> None:
+        self._row, self._write_id, self._statement = row, write_id, statement
 
     def prepare(self, fs: FileSystem, directory: str) -> None:
         """Write the side file ``_orc_acid_version``."""
@@ -91,7 +95,8 @@ class AcidFiles:
 
     def open(self, out: BinaryIO, bucket: int) -> RowsFile:
         """Return a new file that is written to a stream."""
-        return _AcidFile(AcidWriter(out, self._row, WriterSettings.for_delta()), self._write_id, encode(bucket, 0))
+        writer = AcidWriter(out, self._row, WriterSettings.for_delta())
+        return _AcidFile(writer, self._write_id, encode(bucket, self._statement))
 
 
 class _AcidFile:

@@ -13,7 +13,7 @@ from acidctl.metastore.tables import HiveTable
 from acidctl.orc.hive_types import parse_type
 from acidctl.orc.types import OrcType
 from acidctl.writing.rows.bucket_hashes import buckets_of
-from acidctl.writing.rows.files import StagedRows
+from acidctl.writing.rows.files import FileKey, StagedRows
 from acidctl.writing.rows.partition_values import fixed_text, partition_texts
 
 
@@ -46,31 +46,36 @@ class Routes:
             return None
         return "/".join(partition_name(key, self._fixed[key]) for key in self._keys)
 
-    def write(self, columns: list[pa.Array], rows: StagedRows) -> None:
+    def write(self, columns: list[pa.Array], rows: StagedRows, number: int = 0) -> None:
         """Write rows, each to its file.
 
         Args:
             columns: as :attr:`names`, in the Arrow types of :attr:`types`.
+            number: the number of the files, if the table has no buckets.
 
         Raises:
             RefusedError: a partition value cannot be written.
         """
+        values = pa.StructArray.from_arrays(columns[: len(self._row.names)], names=list(self._row.names))
+        rows.write_mixed(values, *self.files(columns, number))
+
+    def files(self, columns: list[pa.Array], number: int = 0) -> tuple[list[FileKey], NDArray[np.int64]]:
+        """Return the files that rows go to, and for each row the index of its file; see :meth:`write`."""
         width, count = len(self._row.names), len(columns[0])
-        values = pa.StructArray.from_arrays(columns[:width], names=list(self._row.names))
         dynamic = self.names[width:]
         texts = [partition_texts(*pair) for pair in zip(columns[width:], self.types[width:], strict=True)]
-        firsts, which, buckets = _grouped(texts, self._buckets(columns, count))
+        firsts, which, buckets = _grouped(texts, self._buckets(columns, count, number))
         chosen = [text.take(pa.array(firsts)).to_pylist() for text in texts]
         files = []
         for at, bucket in enumerate(buckets):
             by_key = {**{key: text[at] for key, text in zip(dynamic, chosen, strict=True)}, **self._fixed}
             location = "/".join(partition_name(key, by_key[key]) for key in self._keys)
             files.append((location, int(bucket)))
-        rows.write_mixed(values, files, which)
+        return files, which
 
-    def _buckets(self, columns: list[pa.Array], count: int) -> NDArray[np.int32]:
+    def _buckets(self, columns: list[pa.Array], count: int, number: int) -> NDArray[np.int32]:
         if not self._bucket_places:
-            return np.zeros(count, np.int32)
+            return np.full(count, number, np.int32)
         chosen = [columns[place] for place in self._bucket_places]
         kinds = [self._row.children[place] for place in self._bucket_places]
         return buckets_of(chosen, kinds, self._table.buckets, self._version)

@@ -45,6 +45,12 @@ CODES = {
     "SET": TType.SET,
     "MAP": TType.MAP,
 }
+FOR_WRITERS = {
+    "allocate_table_write_ids", "get_latest_txnid_in_conflict", "add_dynamic_partitions", "get_not_null_constraints",
+    "get_default_constraints", "get_check_constraints", "alter_table_req", "alter_partitions_req", "add_partitions_req",
+}  # fmt: skip
+"""Methods for which acidctl asks Hive 3.1 and later alone; Hive 2.3 has other fields in some."""
+
 OTHER_WORDS = {
     "database": "db", "partition": "part", "txn": "txnid", "lock": "lockid", "host": "hostname", "storage": "sd",
     "columns": "cols", "column": "col", "catalog": "cat", "run": "runas",
@@ -56,6 +62,14 @@ OTHER_WORDS = {
     "table_name": "tbl", "metric_value": "metricvalue",
 }  # fmt: skip
 """Words of acidctl's names, and what Hive says for them."""
+
+STRUCTS_OF_WRITERS = (
+    interface.DynamicPartitions, interface.AddPartitionsRequest, interface.AlterPartitionsRequest,
+    interface.AlterTableRequest, interface.AllocateWriteIdsRequest, interface.TxnToWriteId,
+    interface.ConstraintsRequest, interface.NotNull, interface.ColumnConstraint, interface.NotNullResponse,
+    interface.ConstraintsResponse, interface.AllocateWriteIdsResponse, interface.EnvironmentContext,
+)  # fmt: skip
+"""Their fields are compared by number and type; what they mean shows in the tables that real Hives read afterwards."""
 
 
 @cache
@@ -105,7 +119,7 @@ def walked(hives: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Any, Any]]
                 yield from inside(detail, kind, loose)
 
     for method in METHODS:
-        if method.name not in hives["methods"]:
+        if method.name not in hives["methods"] or (method.name in FOR_WRITERS and hives.get("version") == 2):
             continue
         arguments, results = hives["methods"][method.name]
         assert len(arguments) == len(method.arguments), method.name
@@ -153,7 +167,12 @@ def test_every_field_means_what_hives_does(hives: dict[str, Any]) -> None:
         mine = words(ours) | {OTHER_WORDS[word] for word in (*words(ours), ours) if word in OTHER_WORDS}
         return bool({word.rstrip("s") for word in mine} & {word.rstrip("s") for word in words(theirs)})
 
-    wrong = [(where, ours, theirs) for where, ours, theirs, *_ in walked(hives) if ours and not alike(ours, theirs)]
+    others = {one.__name__ for one in STRUCTS_OF_WRITERS}
+    wrong = [
+        (where, ours, theirs)
+        for where, ours, theirs, *_ in walked(hives)
+        if ours and not alike(ours, theirs) and where.partition(".")[0] not in others
+    ]
     assert not wrong
 
 

@@ -161,7 +161,6 @@ IGNORED = [
     ("restore", "--list", "{t}", "--lock-wait", "3s"),
     ("clean", "--plan", "{p}", "{t}", "--no-trash"),
     ("clean", "--plan", "{p}", "{t}", "-n"), ("clean", "--plan", "{p}", "{t}", "--jobs", "3"),
-    ("demo", "{p}", "--rows", "5"), ("demo", "{p}", "--seed", "5"), ("demo", "{p}", "--base"),
     ("demo", "{p}", "--partitions", "2"), ("demo", "{p}", "--compression", "none"), ("ls", "{t}", "--snapshot", "a.b"),
     ("clean", "{t}", "-n", "--no-lock", "--lock-wait", "3s"),
     ("validate", "{t}", "--engine", "local", "--master", "yarn"),
@@ -180,15 +179,19 @@ def test_options_that_would_be_ignored(acidctl: Acidctl, crud: Path, tmp_path: P
 def test_settings_for_other_lines_are_no_mistake(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
     """What a file sets holds for every line of that command."""
     config = tmp_path / "config.toml"
-    config.write_text(
-        "[validate]\njobs = 2\ntimeout = '5m'\n[restore]\nlock-wait = '3s'\n[demo]\nrows = 7\n[clean]\njobs = 3\n"
-    )
+    config.write_text("[validate]\njobs = 2\ntimeout = '5m'\n[restore]\nlock-wait = '3s'\n[clean]\njobs = 3\n")
     for line in (
-        ("validate", crud), ("restore", "--list", crud), ("demo", tmp_path / "d"),
-        ("clean", "--plan", tmp_path / "plan", crud),
+        ("validate", crud), ("restore", "--list", crud), ("clean", "--plan", tmp_path / "plan", crud),
     ):  # fmt: skip
         found = acidctl(*line, "--config", config)
         assert found.status == 0, found.err
+
+
+def test_a_key_of_a_command_without_settings_is_refused(acidctl: Acidctl, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[demo]\nrows = 7\n")
+    found = acidctl("demo", tmp_path / "d", "--config", config)
+    assert (found.status, "demo.rows" in found.err) == (2, True)
 
 
 def test_options_of_one_meaning_have_one_spelling() -> None:

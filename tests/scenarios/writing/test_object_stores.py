@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support.metastore.writable import client, table_of
 from support.writing import WrittenTable, written_table
 
 import acidctl
 from acidctl.base.errors import AcidctlError, ConflictError
+from acidctl.spark.writing.insert import FrameInsert
+from acidctl.spark.writing.share import Attempt, InsertTask, write_share
 from acidctl.storage.registry import open_location
 
 OBJECTS = {"objects": "true"}
@@ -49,6 +52,24 @@ def test_statements_write_to_a_store_without_renames(table: WrittenTable) -> Non
     door.update("b = 'z'", "a = 2")
     assert rows(table) == [(1, "x"), (2, "z")]
     assert not [name for name in names(table) if name.startswith("_tmp")]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_files_that_other_processes_wrote_are_copied(table: WrittenTable, overwrite: bool) -> None:
+    batches = [pa.record_batch({"a": pa.array([n], pa.int32()), "b": ["x"]}) for n in range(3)]
+    hive = table.hive
+
+    def run(task: InsertTask) -> list[Attempt]:
+        write_share(task, 1, batches[1:])  # an attempt that does not count
+        return [write_share(task, number, [batch]) for number, batch in enumerate(batches)]
+
+    made = FrameInsert(client(hive), table_of(hive), batches[0].schema, run, overwrite=overwrite)
+    assert made.run(storage=OBJECTS).inserted == 3
+    assert rows(table) == [(0, "x"), (1, "x"), (2, "x")]
+    assert [name.rpartition("/")[2] for name in names(table)] == [
+        "_orc_acid_version",
+        *(f"bucket_0000{n}" for n in range(3)),
+    ]
 
 
 def test_a_copy_that_fails_leaves_no_file(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) -> None:

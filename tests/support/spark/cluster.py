@@ -38,13 +38,16 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def standalone_cluster(folder: Path, workers: int = 2, environ: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+def standalone_cluster(
+    folder: Path, workers: int = 2, environ: Mapping[str, str] | None = None, *, apart: bool = False
+) -> Iterator[Cluster]:
     """Start a master and `workers` workers of one core each, wait until they know each other, and end them.
 
     Args:
         folder: an empty folder for logs and work.
         workers: how many.
         environ: the environment to start them in; their executors inherit it.
+        apart: each worker has an address of its own: Spark runs a second attempt beside the first on other hosts only.
 
     Raises:
         TimeoutError: it did not come up; the message ends with the logs.
@@ -97,7 +100,8 @@ def standalone_cluster(folder: Path, workers: int = 2, environ: Mapping[str, str
         for number in range(workers):
             work = folder / f"work-{number}"
             start(
-                f"worker-{number}", "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1",
+                f"worker-{number}", "org.apache.spark.deploy.worker.Worker",
+                "--host", f"127.0.0.{number + 1 if apart else 1}",
                 "--cores", "1", "--memory", "1g", "--work-dir", str(work), url,
             )  # fmt: skip
         wait_for(master_log, r"Registering worker", workers)

@@ -1,0 +1,1 @@
+"""Write DataFrames to transactional tables: each write is one Hive transaction."""

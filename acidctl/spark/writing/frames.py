@@ -1,0 +1,256 @@
+"""INSERT, DELETE, UPDATE and MERGE by the rows of a DataFrame, under a transaction of the user's process.
+
+The rows of an insert go from the executors to the store. The rows of other statements come to this process, because
+each is a key that is looked for in the whole table: the statement is the same as on the command line.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from acidctl.base.arguments import as_columns, as_flag, as_texts
+from acidctl.base.deadline import Duration, as_seconds
+from acidctl.base.errors import RefusedError
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.tables import HiveTable, get_table
+from acidctl.spark.shipping import own_python, ship_to
+from acidctl.spark.told import explain
+from acidctl.spark.writing.insert import FrameInsert
+from acidctl.spark.writing.share import MOST_SHARES, ROUTE, Attempt, InsertTask
+from acidctl.spark.writing.target import Address, arrow_schema, open_table
+from acidctl.spark.writing.worker import RouteAdder, ShareWriter
+from acidctl.writing.change import Change
+from acidctl.writing.merge import Merge
+from acidctl.writing.rows.held_rows import held_rows
+from acidctl.writing.rows.key_filter import KeyFilter
+from acidctl.writing.rows.sources import arrow_source
+from acidctl.writing.transaction import ATTEMPTS
+from acidctl.writing.write import Write, Written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ALL_HERE = "acidctl holds all of them in the memory of the driver"
+
+
+def insert(
+    df: DataFrame,
+    table: str,
+    *,
+    overwrite: bool = False,
+    partition: Mapping[str, object] | None = None,
+    metastore: Address = None,
+    storage_options: Mapping[str, str] | None = None,
+    wait: Duration = 600.0,
+) -> Written:
+    """Insert the rows of a DataFrame; executors write them, and none of them comes to the driver.
+
+    insert(orders, "hive:sales.orders", partition={"day": "2026-11-20"})
+
+    Args:
+        df: its columns go by name, in any case; one that it lacks is NULL.
+        table: ``hive:db.table``.
+        overwrite: replace all rows of the table, of the given partition, or else of the partitions that get rows.
+        partition: values of partition keys by name, as texts, numbers, dates or booleans; columns give the others.
+        metastore: its address, or a dict of settings; by default that of ``hive-site.xml``.
+        storage_options: options of the store, by their fsspec names.
+        wait: limits the time to wait for the lock of another writer: seconds, ``"10m"`` or a timedelta.
+
+    Raises:
+        NotFoundError: the table does not exist.
+        UsageProblem: an argument cannot be used, or a column does not exist.
+        RefusedError: acidctl cannot write this table as Hive does.
+        BadDataError: a row does not fit into the table; the message has the number of its row and partition.
+        ConflictError: another writer held its lock for longer than `wait`, or the table was changed.
+        UnknownOutcome: the metastore did not say whether the transaction was committed.
+    """
+    target = _Target.of(table, metastore, storage_options, wait)
+    values = dict(as_columns(partition or {}, "partition"))
+    replaces = as_flag(overwrite, "overwrite")
+
+    def make(table: HiveTable) -> Write:
+        schema, run = arrow_schema(df.schema), partial(_shares, df)
+        return FrameInsert(target.metastore, table, schema, run, values, overwrite=replaces)
+
+    return target.run(make, 1)  # the rows of a DataFrame may be others the next time
+
+
+def delete(
+    df: DataFrame,
+    table: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    metastore: Address = None,
+    storage_options: Mapping[str, str] | None = None,
+    wait: Duration = 600.0,
+) -> Written:
+    """Delete the rows of a table that have the key of a row in a DataFrame.
+
+    All keys come to the driver, up to Spark's ``spark.driver.maxResultSize`` (1 GiB by default). A NULL in a key
+    matches nothing. If another writer changed the same rows first, the statement starts again, up to five times.
+
+    Args:
+        key: the columns that identify a row; by default all columns of `df`.
+
+    Raises:
+        RefusedError: the keys are too many for the driver; other errors as for :func:`insert`.
+    """
+    target = _Target.of(table, metastore, storage_options, wait)
+    if key is not None:
+        df = df.select(*(f"`{name.replace('`', '``')}`" for name in as_texts(key, "key")))
+    rows = _held(df.distinct())
+
+    def make(table: HiveTable) -> Write:
+        return Change(target.metastore, table, KeyFilter.of(table, held_rows(arrow_source(rows), table)))
+
+    return target.run(make)
+
+
+def update(
+    df: DataFrame,
+    table: str,
+    *,
+    key: str | Sequence[str],
+    metastore: Address = None,
+    storage_options: Mapping[str, str] | None = None,
+    wait: Duration = 600.0,
+) -> Written:
+    """Give rows of a table the values of the row with the same key in a DataFrame; rows with new keys are left out.
+
+    A column that the DataFrame lacks keeps its value. See :func:`delete` for the number of rows and for conflicts.
+
+    Args:
+        key: the columns that identify a row.
+
+    Raises:
+        BadDataError: two rows have the same key; other errors as for :func:`delete`.
+    """
+    return _merged(_Target.of(table, metastore, storage_options, wait), df, key, inserts=False)
+
+
+def merge(
+    df: DataFrame,
+    table: str,
+    *,
+    key: str | Sequence[str],
+    operation_column: str = "",
+    order_by: str = "",
+    metastore: Address = None,
+    storage_options: Mapping[str, str] | None = None,
+    wait: Duration = 600.0,
+) -> Written:
+    """Replace each row of a table that has the key of a row in a DataFrame, and insert the rows with new keys.
+
+    A column that the DataFrame lacks keeps its value in replaced rows. See :func:`delete` for the number of rows and
+    for conflicts.
+
+    Args:
+        key: the columns that identify a row.
+        operation_column: the column of `df` with insert, update or delete, or their first letters.
+        order_by: the column that orders the rows of `df`: only the last row of each key counts.
+
+    Raises:
+        BadDataError: two rows have the same key, and nothing orders them; other errors as for :func:`delete`.
+    """
+    target = _Target.of(table, metastore, storage_options, wait)
+    return _merged(target, df, key, operation=operation_column, order=order_by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The table that a statement changes."""
+
+    metastore: Metastore
+    table: HiveTable
+    storage: Mapping[str, str] | None
+    wait: float
+
+    @classmethod
+    def of(cls, table: str, metastore: Address, storage_options: Mapping[str, str] | None, wait: Duration) -> Self:
+        return cls(*open_table(table, metastore), storage_options, as_seconds(wait, "wait"))
+
+    def run(self, make: Callable[[HiveTable], Write], attempts: int = ATTEMPTS) -> Written:
+        """Run a statement, and start again while other writers commit first."""
+        table = self.table
+        for _ in range(attempts - 1):
+            with suppress(LostTransaction):
+                return make(table).run(wait=self.wait, storage=self.storage)
+            table = get_table(self.metastore, table.database, table.name)
+        return make(table).run(wait=self.wait, storage=self.storage)
+
+
+def _merged(
+    target: _Target,
+    df: DataFrame,
+    key: str | Sequence[str],
+    *,
+    operation: str = "",
+    order: str = "",
+    inserts: bool = True,
+) -> Written:
+    names, rows = as_texts(key, "key"), _held(df)
+
+    def make(table: HiveTable) -> Write:
+        source = held_rows(arrow_source(rows), table)
+        return Merge(target.metastore, table, source, names, operation=operation, order=order, inserts=inserts)
+
+    return target.run(make)
+
+
+def _held(df: DataFrame) -> pa.Table:
+    """Return all rows of a DataFrame."""
+    try:
+        with _cancelled_on_error(df):
+            return df.toArrow()
+    except Exception as error:
+        if "maxResultSize" not in str(error):
+            raise
+        raise RefusedError(
+            "the DataFrame has too many rows for this statement",
+            f"{_ALL_HERE}, and they are larger than spark.driver.maxResultSize",
+            "write them in parts, or give the driver more memory and raise that setting",
+        ) from None
+
+
+def _shares(df: DataFrame, task: InsertTask) -> list[Attempt]:
+    """Have executors write the rows of a DataFrame, and return the attempts that Spark accepted."""
+    from pyspark.sql import types as st  # noqa: PLC0415 - PySpark
+
+    spark = df.sparkSession
+    ship_to(spark)
+    task = replace(task, names=tuple(df.columns))
+    df = df.toDF(*(f"c{place}" for place in range(len(df.columns))))
+    with own_python(spark):
+        if task.new_files.table.buckets:  # rows of one bucket go to one task: readers look for one file of each
+            schema = st.StructType([*df.schema.fields, st.StructField(ROUTE, st.LongType())])
+            df = df.mapInArrow(RouteAdder(pickle.dumps(task)), schema).repartition(ROUTE)
+            task = replace(task, is_routed=True)
+        written = df.coalesce(MOST_SHARES).mapInArrow(ShareWriter(pickle.dumps(task)), "attempt binary")
+        with _cancelled_on_error(df):
+            return [pickle.loads(row.attempt) for row in written.collect()]
+
+
+@contextmanager
+def _cancelled_on_error(df: DataFrame) -> Iterator[None]:
+    """Cancel the jobs of a block that fails or is interrupted, and raise errors of acidctl from executors as such."""
+    spark, tag = df.sparkSession, f"acidctl-{uuid.uuid4().hex}"
+    spark.addTag(tag)
+    try:
+        yield
+    except BaseException as error:
+        with suppress(Exception):  # a Java that has ended runs no job
+            spark.interruptTag(tag)
+        if found := explain(error):
+            raise found from error
+        raise
+    finally:
+        spark.removeTag(tag)

@@ -1,0 +1,199 @@
+"""The process that holds the transaction of ``df.write``: it sends the heartbeats, publishes and commits.
+
+Spark calls the writer of a data source in one process and its commit in another, and each may end right afterwards.
+So the first starts this process, and the second finds it by a socket that only this user can open. It ends with the
+commit or the abort, or when the driver has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from acidctl.base.errors import AcidctlError, ConflictError
+from acidctl.base.imports import child_environment, import_path
+from acidctl.metastore.txn.transaction import UnknownOutcome
+from acidctl.spark.worker import as_acidctl_error
+from acidctl.spark.writing.insert import FrameInsert
+from acidctl.spark.writing.share import Attempt, InsertTask
+from acidctl.spark.writing.target import Address, open_table
+from acidctl.writing.write import Written
+
+_LOOK_SECONDS = 1.0
+_LONGEST_FOLDER = 70
+"""The path of a socket has at most about a hundred bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    """An INSERT for a keeper to carry out.
+
+    Attributes:
+        table: ``hive:db.table``.
+        schema: the columns of the rows.
+        overwrite: the rows replace others.
+        storage: options of the store.
+        wait: seconds to wait for a conflicting lock.
+        driver: a process that ends with the driver, and with which the keeper ends.
+    """
+
+    table: str
+    metastore: Address = field(repr=False)
+    schema: pa.Schema
+    overwrite: bool
+    storage: Mapping[str, str] = field(repr=False)
+    wait: float
+    driver: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A transaction that a keeper holds.
+
+    Attributes:
+        task: the pickled :class:`acidctl.spark.writing.share.InsertTask` of all tasks.
+        address: the path of the keeper's socket.
+    """
+
+    task: bytes
+    address: str
+
+    @classmethod
+    def begin(cls, request: WriteRequest) -> Kept:
+        """Start a keeper, and wait until its transaction has a lock.
+
+        Raises:
+            AcidctlError: the table cannot be written to; see :func:`acidctl.spark.insert`.
+        """
+        line = [sys.executable, "-c", f"from {__name__} import main; main()"]  # -m would give its classes another name
+        environ = child_environment() | {"PYTHONPATH": os.pathsep.join(import_path())}
+        pipe = subprocess.PIPE
+        keeper = subprocess.Popen(line, stdin=pipe, stdout=pipe, env=environ, cwd="/", start_new_session=True)
+        assert keeper.stdin
+        assert keeper.stdout
+        with keeper.stdin, keeper.stdout:
+            pickle.dump(request, keeper.stdin)
+            keeper.stdin.close()
+            try:
+                answer = pickle.load(keeper.stdout)
+            except EOFError:
+                raise AcidctlError("the process for a transaction ended at its start", "", "see its errors") from None
+        if isinstance(answer, AcidctlError):
+            raise answer
+        assert isinstance(answer, Kept)
+        return answer
+
+    def commit(self, attempts: Sequence[Attempt]) -> Written:
+        """Publish the files of these attempts, and commit.
+
+        Raises:
+            ConflictError: the transaction is lost.
+            UnknownOutcome: whether it was committed is not known.
+        """
+        answer = self._ask(attempts)
+        if isinstance(answer, AcidctlError):
+            raise answer
+        assert isinstance(answer, Written)
+        return answer
+
+    def abort(self) -> None:
+        """Remove all files, and abort the transaction; do nothing if it has ended."""
+        with suppress(AcidctlError):
+            self._ask(None)
+
+    def _ask(self, attempts: Sequence[Attempt] | None) -> object:
+        with ExitStack() as close:
+            try:
+                connection = close.enter_context(Client(self.address, "AF_UNIX"))
+                connection.send(attempts)
+            except OSError as error:
+                why = "the process that held it has ended"
+                raise ConflictError("the transaction is lost", why, "nothing was written; run it again") from error
+            try:
+                return connection.recv()
+            except (EOFError, OSError) as error:
+                what = "whether the rows were committed is not known"
+                raise UnknownOutcome(
+                    what, "the process that held the transaction has ended", "read the table"
+                ) from error
+
+
+class _GivenUpError(Exception):
+    """The driver has ended, or wants the transaction to be aborted."""
+
+
+class _Keeper:
+    def __init__(self, request: WriteRequest, answer: BinaryIO) -> None:
+        self._request, self._answer = request, answer
+        self._connection: Connection | None = None
+
+    def run(self) -> None:
+        request = self._request
+        try:
+            metastore, table = open_table(request.table, request.metastore)
+            statement = FrameInsert(metastore, table, request.schema, self._attempts, overwrite=request.overwrite)
+            self._tell(statement.run(wait=request.wait, storage=request.storage))
+        except _GivenUpError:
+            self._tell(None)
+        except Exception as error:  # noqa: BLE001 - the process that waits for the answer raises it
+            self._tell(as_acidctl_error(error))
+
+    def _tell(self, value: object) -> None:
+        with suppress(OSError):  # nobody waits any more
+            if self._connection:
+                self._connection.send(value)
+            elif not self._answer.closed:
+                pickle.dump(value, self._answer)
+                self._answer.close()
+
+    def _attempts(self, task: InsertTask) -> Sequence[Attempt]:
+        """Hand out the task, and wait for the attempts that Spark accepts."""
+        usual = tempfile.gettempdir()
+        place = usual if len(usual) <= _LONGEST_FOLDER else "/tmp"
+        with tempfile.TemporaryDirectory(prefix="acidctl-", dir=place) as folder, socket.socket(socket.AF_UNIX) as door:
+            address = f"{folder}/keeper"
+            door.bind(address)
+            door.listen()
+            door.settimeout(_LOOK_SECONDS)
+            self._tell(Kept(pickle.dumps(task), address))
+            while self._connection is None:
+                with suppress(TimeoutError):
+                    self._connection = Connection(door.accept()[0].detach())
+                if self._connection is None and has_ended(self._request.driver):
+                    raise _GivenUpError
+            attempts = self._connection.recv()
+        if attempts is None:
+            raise _GivenUpError
+        assert isinstance(attempts, Sequence)
+        return attempts
+
+
+def has_ended(process: int) -> bool:
+    """Return whether a process of this machine has ended, though perhaps nobody has asked for its status yet."""
+    try:
+        os.kill(process, 0)
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except OSError:  # it belongs to another user, or the system has no /proc
+        return False
+
+
+def main() -> None:
+    """Carry out the request on standard input; the answer goes to standard output."""
+    request = pickle.load(sys.stdin.buffer)
+    answer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # libraries may print
+    _Keeper(request, answer).run()
