@@ -9,12 +9,14 @@ from acidctl.spark.frames import pair_changes, read, read_changes
 
 if TYPE_CHECKING:
     from acidctl.spark.writing.frames import delete, insert, merge, update
+    from acidctl.spark.writing.sink import sink
 
-__all__ = ["delete", "insert", "merge", "pair_changes", "read", "read_changes", "update"]
+__all__ = ["delete", "insert", "merge", "pair_changes", "read", "read_changes", "sink", "update"]
 
 
 def __getattr__(name: str) -> object:
     # Executors import this package for tasks that need neither the metastore nor thrift.
     if name in __all__:
-        return getattr(import_module("acidctl.spark.writing.frames"), name)
+        module = "sink" if name == "sink" else "frames"
+        return getattr(import_module(f"acidctl.spark.writing.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,6 +30,7 @@ from acidctl.spark.writing.target import Address, arrow_schema, open_table
 from acidctl.spark.writing.worker import RouteAdder, ShareWriter
 from acidctl.writing.change import Change
 from acidctl.writing.merge import Merge
+from acidctl.writing.once import Once
 from acidctl.writing.rows.held_rows import held_rows
 from acidctl.writing.rows.key_filter import KeyFilter
 from acidctl.writing.rows.sources import arrow_source
@@ -74,14 +75,36 @@ def insert(
         UnknownOutcome: the metastore did not say whether the transaction was committed.
     """
     target = _Target.of(table, metastore, storage_options, wait)
-    values = dict(as_columns(partition or {}, "partition"))
-    replaces = as_flag(overwrite, "overwrite")
+    return _inserted(
+        target, df, dict(as_columns(partition or {}, "partition")), overwrite=as_flag(overwrite, "overwrite")
+    )
 
+
+def insert_once(
+    df: DataFrame,
+    table: str,
+    once: Once,
+    *,
+    metastore: Address,
+    storage_options: Mapping[str, str] | None,
+    wait: Duration,
+) -> Written:
+    """Insert the rows of a DataFrame unless a load is in the table; see :func:`insert`.
+
+    Raises:
+        AlreadyLoaded: it is.
+    """
+    return _inserted(_Target.of(table, metastore, storage_options, wait), df, {}, once=once)
+
+
+def _inserted(
+    target: _Target, df: DataFrame, values: Mapping[str, str], *, overwrite: bool = False, once: Once | None = None
+) -> Written:
     def make(table: HiveTable) -> Write:
         schema, run = arrow_schema(df.schema), partial(_shares, df)
-        return FrameInsert(target.metastore, table, schema, run, values, overwrite=replaces)
+        return FrameInsert(target.metastore, table, schema, run, values, overwrite=overwrite)
 
-    return target.run(make, 1)  # the rows of a DataFrame may be others the next time
+    return target.run(make, 1, once)  # the rows of a DataFrame may be others the next time
 
 
 def delete(
@@ -178,14 +201,14 @@ class _Target:
     def of(cls, table: str, metastore: Address, storage_options: Mapping[str, str] | None, wait: Duration) -> Self:
         return cls(*open_table(table, metastore), storage_options, as_seconds(wait, "wait"))
 
-    def run(self, make: Callable[[HiveTable], Write], attempts: int = ATTEMPTS) -> Written:
+    def run(self, make: Callable[[HiveTable], Write], attempts: int = ATTEMPTS, once: Once | None = None) -> Written:
         """Run a statement, and start again while other writers commit first."""
         table = self.table
         for _ in range(attempts - 1):
             with suppress(LostTransaction):
                 return make(table).run(wait=self.wait, storage=self.storage)
             table = get_table(self.metastore, table.database, table.name)
-        return make(table).run(wait=self.wait, storage=self.storage)
+        return make(table).run(wait=self.wait, storage=self.storage, once=once)
 
 
 def _merged(
