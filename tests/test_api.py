@@ -303,8 +303,6 @@ def test_a_cleaning_waits_for_its_age_and_for_a_table(crud: Path, tmp_path: Path
     age(crud, 25)
     assert one.clean(no_trash=True).run is None
     assert without_log(path.name for path in crud.iterdir()) == {"base_0000003"}
-    with pytest.raises(UsageProblem, match="trash cannot be 'bin'"):
-        one.clean(trash="bin")
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "000000_0").write_bytes(b"1,2\n")
     with pytest.raises(RefusedError, match="not known to be"):

@@ -289,7 +289,7 @@ def _refuse_unconverted(sources: Sequence[EventFile], row: OrcType) -> None:
         if not source.rows:
             continue
         if source.format is Format.ORC:
-            nothing = pa.array([], arrow_type(source.row_type))
+            nothing = pa.nulls(0, arrow_type(source.row_type))  # pa.array makes no unions
             conform(nothing, source.row_type, row, shown, how=How(for_good=True))
         elif source.format is Format.PARQUET and (why := difference(source.row_type, pa.schema([]), row)):
             raise RefusedError(f"cannot compact {shown} with the other files", why, "let Hive compact it")

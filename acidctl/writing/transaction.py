@@ -323,7 +323,7 @@ class WriteTransaction:
                     request = interface.AlterTableRequest(*given, table, context, self.write_id, lists)
                     self._metastore.call(interface.ALTER_TABLE, request)
                 else:
-                    self._metastore.call(interface.ALTER_TABLE_OF_HIVE_3, *given, table, context)
+                    self._metastore.call(interface.ALTER_TABLE_BEFORE_4, *given, table, context)
             return
         for batch in batches(partitions, BATCH):
             raw = self._metastore.call(interface.GET_RAW_PARTITIONS, *given, tuple(batch))
@@ -332,7 +332,7 @@ class WriteTransaction:
                 parts = interface.AlterPartitionsRequest(*given, changed, context, self.write_id, lists)
                 self._metastore.call(interface.ALTER_PARTITIONS, parts)
             elif changed:
-                self._metastore.call(interface.ALTER_PARTITIONS_OF_HIVE_3, *given, changed, context)
+                self._metastore.call(interface.ALTER_PARTITIONS_BEFORE_4, *given, changed, context)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ class CreateOptions(Options):
     """The options of `acidctl create`."""
 
     schema: str | None = option(
-        None, "--schema", metavar="COLUMNS", typed=True, help="Columns as in CREATE TABLE: 'id bigint, name string'."
+        None, "--schema", metavar="COLUMNS", help="Columns as in CREATE TABLE: 'id bigint, name string'."
     )
     like: str | None = option(
         None,
@@ -90,9 +90,7 @@ class CreateOptions(Options):
     clustered_by: tuple[str, ...] | None = option(
         None, "--clustered-by", kind=Kind.NAMES, metavar="NAMES", typed=True, help="Columns that choose a row's bucket."
     )
-    buckets: int = option(
-        0, "--buckets", kind=Kind.NUMBER, typed=True, shown=None, help="Number of buckets of --clustered-by."
-    )
+    buckets: int = option(0, "--buckets", kind=Kind.NUMBER, shown=None, help="Number of buckets of --clustered-by.")
     type: str = option(
         "full",
         "--type",

@@ -212,10 +212,11 @@ ONLY_TYPED = {
     "snapshot", "table-type", "visibility-txn",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash", "set", "where", "overwrite", "keys", "once",
+    "like", "partitioned-by", "clustered-by", "location", "comment",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "blocking", "checksum", "count", "decode", "deep", "deleted",
-    "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "open", "partitions",
+    "dry-run", "exit-code", "footers", "if-not-exists", "leftovers", "lock", "no-headers", "open", "partitions",
     "prove", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "wait", "waiting",
 }  # fmt: skip

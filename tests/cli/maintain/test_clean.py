@@ -149,7 +149,7 @@ def test_saved_plan_changes_nothing_until_it_is_applied(acidctl, table: Path, tm
     file = tmp_path / "plan.json"
     saved = acidctl("clean", "--plan", file, table)
     assert saved.status == 0
-    assert f"acidctl clean --apply {file}" in saved.err
+    assert f"acidctl clean --apply={file}" in saved.err
     assert "delta_4_4_0" in names(table)
     assert "1 to remove" in acidctl("clean", "--dry-run", "--apply", file).out
     refused = acidctl("clean", "--apply", file)

@@ -66,7 +66,7 @@ def test_insert_only_table_has_no_errors(tmp_path: Path) -> None:
     (table / "delta_0000006_0000006_0000/000000_0").write_text("1\tone\n2\ttwo\n")
     pq.write_table(pa.table({"a": [1, 2]}), table / "delta_0000006_0000006_0000/000001_0")
     (report,) = check(table)
-    assert found(report) == set()
+    assert found(report) == {"V45 warning"}, "Hive 3 does not read the folder of a UNION ALL"
     assert report.rows == 8
 
 
