@@ -130,7 +130,7 @@ _DECLARATION = re.compile(
     re.MULTILINE,
 )
 _FIELD = re.compile(r"(\d+): (optional )?(\S.*?) (\w+)(?: = (.+))?$", re.MULTILINE)
-_METHOD = re.compile(r"(\S.*?) (\w+)\((.*)\)(?:\s+throws ([\w, ]+?))?(?: \[([\w, ]+)\])?")
+_METHOD = re.compile(r"(\S.*?) (\w+)\(\s*(.*)\)(?:\s+throws ([\w, ]+?))?(?: \[([\w, ]+)\])?")
 _COMMA = re.compile(r", (?![^<]*>)")
 
 

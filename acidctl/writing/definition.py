@@ -168,7 +168,7 @@ _FORM = "write NAME TYPE, NAME TYPE: 'id bigint, name string, price decimal(10,2
 
 
 def columns_of_file(source: FileSource) -> OrcType:
-    """Return the columns of one Parquet, ORC or Arrow file, of which only the footer is read.
+    """Return the columns of one Parquet, ORC or Arrow file, from its footer alone.
 
     Raises:
         UsageProblem: the file is of another format, or has a type that acidctl does not write.

@@ -116,8 +116,7 @@ class Ledger(ABC):
     def __init__(self, metastore: Metastore, table: HiveTable, name: str) -> None:
         self._metastore, self._table, self._name = metastore, table, name
         identity = table.made[1] or table.full_name.lower()  # a number remains if the table is renamed
-        digest = hashlib.sha256(f"{identity}\n{name}".encode(errors="surrogatepass")).hexdigest()[:32]
-        self._key = f"{_PREFIX}{digest}"
+        self._key = _PREFIX + _digest(f"{identity}\n{name}")
         self.lock = interface.LockComponent(LockType.EXCLUSIVE, database=table.database, table=self._key)
 
     @classmethod
@@ -233,7 +232,8 @@ class _IntentLedger(Ledger):
         super().__init__(metastore, table, name)
         self._storage = storage
         self._fs, self._base = open_location(table.location, storage)
-        self._folder = join(self._base, _FOLDER, self._key.removeprefix(_PREFIX))
+        self._own = _digest(name)  # the directory is the table's, and Hive moves it with a renamed table
+        self._folder = join(self._base, _FOLDER, self._own)
 
     def prepare(self) -> None:
         self._fs.make_dirs(self._folder, below=self._base)
@@ -247,7 +247,7 @@ class _IntentLedger(Ledger):
             else:
                 loaded = max(loaded, value)
         for value, txn, name in sorted(intents) if settle else ():
-            if value > loaded and self._is_committed(txn, join(self._folder, name)):
+            if value > loaded and self._is_committed(txn, value, join(self._folder, name)):
                 self.settle(value)
                 loaded = value
         return loaded
@@ -259,7 +259,7 @@ class _IntentLedger(Ledger):
 
     def settle(self, value: int) -> None:
         path = join(self._folder, f"{value:020}.loaded")
-        if not self._fs.exists(path):
+        with suppress(ConflictError):  # another process did it
             self._fs.write_bytes(path, b"")  # no name, which could be what an erasure searches for
         for name, old, txn in list(self._files()):  # afterwards: a death in between leaves too much, never too little
             if old < value or (txn and old == value):
@@ -271,12 +271,12 @@ class _IntentLedger(Ledger):
         if not self._fs.exists(self._folder):
             return
         require_ours(self._fs, self._base, _FOLDER)  # an intent of another user could commit any transaction
-        require_ours(self._fs, parent_of(self._folder), self._key.removeprefix(_PREFIX))
+        require_ours(self._fs, parent_of(self._folder), self._own)
         for entry in self._fs.list_dir(self._folder).entries:
             if not entry.is_dir and (match := _FILE.fullmatch(entry.path)):
                 yield entry.path, int(match[1]), int(match[2] or 0)
 
-    def _is_committed(self, txn: int, path: str) -> bool:
+    def _is_committed(self, txn: int, value: int, path: str) -> bool:
         """Commit a transaction of a process that may be dead, whose files are all in place, and return its outcome.
 
         Raises:
@@ -285,6 +285,8 @@ class _IntentLedger(Ledger):
         try:
             record = json.loads(read_small(self._fs, path, MOST_BYTES))
             host, write_id, evidence = str(record["host"]), int(record["writeId"]), str(record["evidence"])
+        except NotFoundError:  # another process has settled this value, or a higher one
+            return self.value(settle=False) >= value
         except (ValueError, KeyError, TypeError):  # torn: the commit would have come after it
             return False
         listed = next((info for info in open_txns_info(self._metastore).txns if info.id == txn), None)
@@ -313,3 +315,7 @@ class _IntentLedger(Ledger):
             f"look for rows of write id {write_id} in {self._table.full_name}: with rows rename {shown} to "
             f"{shown.rpartition('-')[0]}.loaded, without remove it",
         )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]

@@ -197,7 +197,7 @@ class WriteTransaction:
             operation=Operation.UPDATE if statement.replaces else statement.operation,
             is_dynamic=statement.is_dynamic,
         )
-        parts = (replace(component, level=LockLevel.PARTITION, partition=name) for name in statement.partitions)
+        parts = tuple(replace(component, level=LockLevel.PARTITION, partition=name) for name in statement.partitions)
         self._held = LockedTransaction(
             self._metastore,
             self._heartbeats,
@@ -273,7 +273,8 @@ class WriteTransaction:
 
         def change(name: str, struct: RawStruct, parameters: int, write_id: int) -> bool:
             before = struct.texts(parameters)
-            self._parameters[name] = before
+            is_seen = self.write_ids.is_valid(_last_writer(struct, write_id))  # else the counts have uncommitted rows
+            self._parameters[name] = before if is_seen else without_claims(before)
             struct.set_texts(parameters, without_claims(before))
             if self._keeps_counts:
                 struct.set_long(write_id, self.write_id)
@@ -297,8 +298,9 @@ class WriteTransaction:
             return
 
         def change(name: str, struct: RawStruct, parameters: int, write_id: int) -> bool:
-            last = struct.fields[write_id].payload if write_id in struct.fields else 0  # of a new partition: no id
-            is_ours = name in worth and (last < 1 or last == self.write_id)
+            last = _last_writer(struct, write_id)
+            is_new = last < 1 and name not in self._parameters  # else it was dropped and made again meanwhile
+            is_ours = name in worth and (is_new or last == self.write_id)
             if is_ours:
                 struct.set_texts(parameters, struct.texts(parameters) | worth[name])
                 struct.set_long(write_id, self.write_id)
@@ -384,6 +386,11 @@ class WriteTransaction:
 
 _OF_TABLE = interface.TABLE_PARAMETERS, interface.TABLE_WRITE_ID
 _OF_PARTITION = interface.PARTITION_PARAMETERS, interface.PARTITION_WRITE_ID
+
+
+def _last_writer(struct: RawStruct, write_id: int) -> int:
+    """Return the write id of the statistics; below 1 if they have none, like those of a new partition."""
+    return struct.fields[write_id].payload if write_id in struct.fields else 0
 
 
 def newest_valid(ids: ValidWriteIds) -> int:

@@ -19,6 +19,7 @@ from acidctl.writing.change import Change
 from acidctl.writing.insert import Insert
 from acidctl.writing.merge import Merge
 from acidctl.writing.places import Places
+from acidctl.writing.statistics import Growth
 from acidctl.writing.transaction import WriteTransaction
 from acidctl.writing.truncate import Truncate
 
@@ -159,6 +160,22 @@ def test_another_writer_meanwhile(
     real_hive.sql("insert into kept_both values (6, 'a')")
     assert counted(real_hive, "kept_both") == str(expected + 2)
     assert known(metastore, "kept_both") in ([None], [expected + 2])
+
+
+def test_counts_that_an_aborted_writer_left_are_given_up(real_hive: HiveServer, metastore: Metastore) -> None:
+    """Hive writes its counts before it commits."""
+    table = made(real_hive, metastore, "kept_not")
+    real_hive.sql("insert into kept_not values (1, 'a')")
+
+    def counts_and_fails(self: WriteTransaction, *_: object) -> None:
+        self.restore_counts({"": Growth(1, 1, 100)})
+        raise RefusedError("a test", "it fails", "")
+
+    with patch.object(WriteTransaction, "commit", counts_and_fails), pytest.raises(RefusedError):
+        insert(metastore, table, 2)
+    assert counted(real_hive, "kept_not") == "1"
+    insert(metastore, table, 3)
+    assert counted(real_hive, "kept_not") == "2"
 
 
 @pytest.mark.parametrize("other", ["Hive", "ours"])

@@ -20,9 +20,10 @@ from support.writing import WrittenTable, written_table
 
 from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, RefusedError, UsageProblem
 from acidctl.metastore.interface import TxnState
+from acidctl.metastore.tables import get_table
 from acidctl.metastore.txn.transaction import LockedTransaction
 from acidctl.writing.insert import Insert
-from acidctl.writing.once import NOTHING, AlreadyLoaded, Once, loaded_value
+from acidctl.writing.once import NOTHING, AlreadyLoaded, Once, _IntentLedger, loaded_value
 from acidctl.writing.places import Places
 from acidctl.writing.transaction import WriteTransaction
 
@@ -164,6 +165,18 @@ def die_before_the_commit(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) 
             insert(table, Once("job"))
 
 
+@pytest.mark.parametrize("step", ["_is_committed", "settle"])
+def test_hive_3_settles_a_load_beside_another_process(
+    table: WrittenTable, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if table.hive.version > 3:
+        pytest.skip("Hive 4 keeps the value with the commit")
+    die_before_the_commit(table, monkeypatch)
+    once_before(monkeypatch, _IntentLedger, step, lambda: value(table, "job") and None)
+    assert value(table, "job") == 0
+    assert table.rows() == LOADED
+
+
 @pytest.mark.parametrize("files", ["there", "gone"])
 def test_hive_3_asks_if_the_metastore_has_forgotten_the_transaction(
     table: WrittenTable, files: str, monkeypatch: pytest.MonkeyPatch
@@ -272,6 +285,15 @@ def test_a_table_that_is_made_again_has_no_loads(table: WrittenTable) -> None:
     insert(table, Once("job"))
     table.hive.tables["db", "t"] = replace(table.hive.tables["db", "t"], id=8)
     assert value(table, "job") == NOTHING
+
+
+def test_a_table_that_is_renamed_keeps_its_loads(table: WrittenTable) -> None:
+    known = table.hive.tables["db", "t"]
+    table.hive.tables["db", "t"] = replace(known, id=7 if table.hive.version > 3 else 0)
+    insert(table, Once("job"))
+    table.hive.tables["db", "u"] = replace(table.hive.tables["db", "t"], name="u")
+    metastore = client(table.hive)
+    assert loaded_value(metastore, get_table(metastore, "db", "u"), "job") == 0
 
 
 def test_a_record_that_others_changed_is_refused(table: WrittenTable) -> None:

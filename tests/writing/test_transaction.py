@@ -195,6 +195,34 @@ def test_counts_of_partitions_that_get_rows_grow_and_no_others(hive: FakeHive, t
     assert (after["day=x"], after["day=y"]) == ({"numFiles": "2"}, ACCURATE)
 
 
+@pytest.mark.parametrize("state", ["open", "aborted"])
+def test_counts_of_a_writer_that_has_not_committed_are_given_up(hive: FakeHive, state: str) -> None:
+    """Hive's own insert writes its counts before it commits."""
+    other = hive.begin()
+    hive.write_ids["db.t"].append(other)
+    hive.tables["db", "t"] = replace(hive.tables["db", "t"], write_id=2)
+    if state == "aborted":
+        hive.end(other, commit=False)
+    assert insert(client(hive)).write_id == 3
+    known = hive.tables["db", "t"].parameters
+    assert known.items() >= NUMBERS.items()
+    assert "COLUMN_STATS_ACCURATE" not in known
+
+
+def test_a_table_that_is_made_again_right_after_the_commit_gets_no_counts(
+    hive: FakeHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = FakeHive._do_commit_txn
+
+    def dropped(self: FakeHive, request: CommitTxnRequest) -> None:
+        commit(self, request)
+        self.tables["db", "t"] = replace(self.tables["db", "t"], write_id=0, parameters={"transactional": "true"})
+
+    monkeypatch.setattr(FakeHive, "_do_commit_txn", dropped)
+    insert(client(hive))
+    assert hive.tables["db", "t"].parameters == {"transactional": "true"}
+
+
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_commit_asks_hive_4_to_look_for_conflicts_of_changed_rows(
     hive: FakeHive, name: str, monkeypatch: pytest.MonkeyPatch

@@ -41,33 +41,42 @@ class _Lines:
         self._chunks: list[bytes] = []
         self.rest, self.is_over = b"", False
 
-    def gather(self) -> bytes:
+    def gather(self, number: int) -> bytes:
         """Wait for a first line and until its interval has passed, and return whole lines.
 
         A last line without its end counts as a line at the end of the input, but not after a signal.
+
+        Args:
+            number: the number of lines that were returned before.
 
         Raises:
             BadDataError: a line is too long.
         """
         begun, is_whole = time.monotonic() if self.rest else 0.0, False
+        size, has_end = 0, False
         try:
-            while not self.is_over and sum(map(len, self._chunks)) < _MOST:
+            while not self.is_over and size < _MOST:
                 left = begun + self._every - time.monotonic() if begun else None
-                if left is not None and left <= 0 and any(b"\n" in chunk for chunk in self._chunks):
-                    break
-                pause = None if left is None else max(left, 0.05)
-                if select.select([self._descriptor], [], [], pause)[0]:
+                if left is not None and left <= 0:
+                    if has_end:
+                        break
+                    left = None  # a line has begun, and its end may come at any time
+                if select.select([self._descriptor], [], [], left)[0]:
                     with self._holding():  # so that no signal comes between a chunk and its place in the list
-                        self._chunks.append(os.read(self._descriptor, _CHUNK))
-                        self.is_over = is_whole = not self._chunks[-1]
+                        chunk = os.read(self._descriptor, _CHUNK)
+                        self._chunks.append(chunk)
+                        self.is_over = is_whole = not chunk
                         begun = begun or time.monotonic()
+                    size += len(chunk)
+                    has_end = has_end or b"\n" in chunk
         except KeyboardInterrupt:
             self.is_over = True
         text = self.rest + b"".join(self._chunks)
         end = len(text) if is_whole else text.rfind(b"\n") + 1
         self.rest, self._chunks = text[end:], []
-        if len(self.rest) >= _MOST:
-            raise BadDataError(f"a line is longer than {_MOST >> 20} MiB", "", "write its rows with `acidctl insert`")
+        if len(self.rest) >= _MOST and not end:
+            hint = "all lines before it are written; write its rows with `acidctl insert`"
+            raise BadDataError(f"line {number + 1:,} is longer than {_MOST >> 20} MiB", "", hint)
         return text[:end]
 
 
@@ -122,7 +131,7 @@ class _Loads:
             number: the number of lines before `text`.
         """
         place, error = first_bad_line(text, self._rows().read, BadDataError)
-        good = b"".join(text.splitlines(keepends=True)[:place])
+        good = b"\n".join(text.split(b"\n", place)[:place])
         if good.strip():
             yield from self.load(good)
         hint = "all lines before it are written; correct it, and go on from there"
@@ -153,7 +162,7 @@ def stream(
     if loads.seen != NOTHING:
         events.note(f"lines with {options.offset_key} up to {loads.seen} are loaded, and are passed over")
     while not lines.is_over:
-        text = lines.gather()
+        text = lines.gather(number)
         is_written = not text.strip()
         try:
             with holding():
@@ -171,8 +180,8 @@ def stream(
             if not is_written:
                 raise
             lines.is_over = True
-        number += len(text.splitlines())
+        number += text.count(b"\n") + (text[-1:] not in (b"", b"\n"))
     if lines.rest:
-        events.warn(f"the last {human_count(len(lines.rest), 'byte')} are no whole line, and were not written")
+        events.warn(f"the last {human_count(len(lines.rest), 'byte')} are not a whole line, and were not written")
     passed = f"; {human_count(loads.passed, 'row')} passed over, as loaded before" if loads.passed else ""
     events.note(f"ended after {human_count(number, 'line')}{passed}")

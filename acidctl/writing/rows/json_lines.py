@@ -65,7 +65,7 @@ class JsonParser:
         """Return the rows of a block, with all known columns and those that were found so far.
 
         Raises:
-            pa.ArrowInvalid: a line is no object, or a value has not the type of its column.
+            pa.ArrowInvalid: a line is not an object, or a value does not have the type of its column.
         """
         table = _parsed(block, self._schema)
         self._schema = table.schema
@@ -106,14 +106,14 @@ def _parsed(block: bytes, schema: pa.Schema | None) -> pa.Table:
 
 
 def _require_objects(block: bytes) -> None:
-    """Refuse lines that are no objects: Arrow takes `null` for a row of NULLs, or crashes (pyarrow 21)."""
+    """Refuse lines that are not objects: Arrow takes `null` for a row of NULLs, or crashes (pyarrow 21)."""
     data = np.frombuffer(block, np.uint8)
     starts = np.flatnonzero(data[:-1] == ord("\n")) + 1
     for start in (0, *starts[data[starts] != ord("{")].tolist()):
         match = _SPACE.match(block, start)
         assert match
         if block[match.end() : match.end() + 1] not in (b"{", b"\n", b""):
-            raise pa.ArrowInvalid("it is no JSON object")
+            raise pa.ArrowInvalid("it is not a JSON object")
 
 
 def _as_read(kind: pa.DataType) -> pa.DataType:

@@ -13,10 +13,11 @@ from support.metastore.writable import client, table_of
 from support.writing import WrittenTable, written_table
 
 import acidctl
-from acidctl.base.errors import AcidctlError, ConflictError
+from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.spark.writing.insert import FrameInsert
 from acidctl.spark.writing.share import Attempt, InsertTask, write_share
 from acidctl.storage.registry import open_location
+from acidctl.writing.transaction import WriteTransaction
 
 OBJECTS = {"objects": "true"}
 
@@ -83,15 +84,21 @@ def test_a_copy_that_fails_leaves_no_file(table: WrittenTable, monkeypatch: pyte
     assert (names(table), rows(table)) == (before, [(1, "x")])
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "meanwhile"])
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_file_that_is_there_already_stays(table: WrittenTable, overwrite: bool) -> None:
+def test_a_file_that_is_there_already_stays(
+    table: WrittenTable, overwrite: bool, is_late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A copy would replace it, unlike a rename."""
     storage = table.hive.tables["db", "t"].storage
     assert storage
     fs, path = open_location(storage.location, OBJECTS)
     theirs = f"{path}/{'base_0000001' if overwrite else 'delta_0000001_0000001_0000'}/bucket_00000"
-    fs.write_bytes(theirs, b"theirs")
-    with pytest.raises(ConflictError):
+    if is_late:  # the last step before the files are copied
+        monkeypatch.setattr(WriteTransaction, "give_up_statistics", lambda *_: fs.write_bytes(theirs, b"theirs"))
+    else:
+        fs.write_bytes(theirs, b"theirs")
+    with pytest.raises(ConflictError) if is_late else pytest.raises(RefusedError, match="never gave"):
         acidctl.Hive(table.hive.address, OBJECTS).table("db.t").insert(pa.table({"a": [1]}), overwrite=overwrite)
     assert fs.read_bytes(theirs) == b"theirs"
     assert names(table) == [theirs.removeprefix(f"{path}/")]

@@ -15,7 +15,7 @@ from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.writing import WrittenTable, written_table
 
-from acidctl.base.errors import ConflictError, StatementConflict
+from acidctl.base.errors import ConflictError, RefusedError, StatementConflict
 from acidctl.metastore import interface as wire
 from acidctl.writing.transaction import WriteTransaction
 
@@ -39,16 +39,29 @@ STATEMENTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "meanwhile"])
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_a_directory_that_is_there_already_stays(table: WrittenTable, name: str) -> None:
+def test_a_directory_that_is_there_already_stays(
+    table: WrittenTable, name: str, is_late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Write ids begin again where a metastore was restored: what they name is not of this statement."""
     there = [
         table.path / form.format(2)
         for form in ("delta_{0:07}_{0:07}_0000", "base_{0:07}", "delete_delta_{0:07}_{0:07}_0000")
     ]
-    for path in there:
-        write_acid(path / "bucket_00000", insert(2, 0, (9, "theirs")))
-    with pytest.raises(ConflictError):
+    given_up = WriteTransaction.give_up_statistics
+
+    def make(*given: Any) -> None:
+        for path in there:
+            write_acid(path / "bucket_00000", insert(2, 0, (9, "theirs")))
+        if given:
+            given_up(*given)
+
+    if is_late:
+        monkeypatch.setattr(WriteTransaction, "give_up_statistics", make)  # the last step before the files move
+    else:
+        make()
+    with pytest.raises(ConflictError) if is_late else pytest.raises(RefusedError, match="never gave"):
         STATEMENTS[name](table.door.table("db.t"))
     assert all((path / "bucket_00000").exists() for path in there)
     assert not [name for name in table.names if name.startswith("_tmp")]

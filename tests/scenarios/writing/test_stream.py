@@ -78,7 +78,7 @@ def test_the_offset_may_be_a_column_of_the_table(table: WrittenTable, streamed: 
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        ("null", "no JSON object"), ("3", "no JSON object"), ('{"a": ', "Invalid"), ('{"a": "x", "n": 7}', "string"),
+        ("null", "a JSON object"), ("3", "a JSON object"), ('{"a": ', "Invalid"), ('{"a": "x", "n": 7}', "string"),
         ('{"a": 3000000000, "n": 7}', "3000000000"), ('{"a": 1, "z": 1, "n": 7}', "no column z"),
         ('{"a": 1}', "no number n"), ('{"a": 1, "n": "7"}', "string"), ('{"a": 1, "n": -1}', "below 0"),
     ],
@@ -94,6 +94,22 @@ def test_a_bad_line_ends_it_after_the_lines_before_it(
     assert table.is_quiet
     assert streamed("".join(good), "--offset-key", "n").status == 0
     assert [row[0] for row in table.rows()] == [0, 1, 2]
+
+
+def test_a_line_ends_at_its_line_feed_alone(table: WrittenTable, streamed: Streamed) -> None:
+    done = streamed('{"a": 1}\r\r\n{"a":\r2}\r\n3\n')
+    assert (done.status, "line 3 cannot" in done.err) == (4, True), done.err
+    assert [row[0] for row in table.rows()] == [1, 2]
+
+
+def test_lines_before_one_that_is_too_long_are_written(
+    table: WrittenTable, streamed: Streamed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acidctl.verbs.writing.stream._MOST", 100)
+    monkeypatch.setattr("acidctl.verbs.writing.stream._CHUNK", 200)
+    done = streamed('{"a": 1}\n{"a": 2}\n{"b": "' + "x" * 1000)
+    assert (done.status, "line 3 is longer" in done.err) == (4, True), done.err
+    assert [row[0] for row in table.rows()] == [1, 2]
 
 
 def test_a_null_for_a_column_that_has_none_is_a_bad_line(table: WrittenTable, streamed: Streamed) -> None:
@@ -200,7 +216,7 @@ def test_a_signal_ends_it_after_what_it_has(table: WrittenTable, number: int) ->
     process.popen.send_signal(number)
     status, err = process.end()
     assert (status, [row[0] for row in table.rows()]) == (0, [1, 2]), err
-    assert "9 bytes are no whole line" in err
+    assert "9 bytes are not a whole line" in err
     assert table.is_quiet
 
 

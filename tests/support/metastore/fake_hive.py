@@ -583,11 +583,12 @@ class FakeHive:
         location = new.storage.location or f"{self.puts_at or database.location}/{new.name}"
         if new.table_type != "VIRTUAL_VIEW":
             Path(location.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+        added = {"transactional_properties": "default"} if "transactional" in new.parameters else {}
         stored = {name: getattr(new.storage, name) for name in ("columns", "input_format", "buckets", "serde")}
         storage = wire.StorageDescriptor(location=location, bucket_columns=new.storage.bucket_columns, **stored)
         self.tables[key] = wire.Table(
             new.name, new.database, new.owner, self._made(), storage, new.partition_keys,
-            {"transactional_properties": "default", **new.parameters}, new.table_type, id=len(self.tables) + 1000,
+            {**added, **new.parameters}, new.table_type, id=len(self.tables) + 1000,
         )  # fmt: skip
         self.partitions[key] = {}
 
@@ -623,6 +624,7 @@ class FakeHive:
         """A shared one is held at once; an exclusive one waits for who is there before it."""
         if request.txn and self._open_txn(request.txn).state != TxnState.OPEN:
             raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
+        assert request.components, "Hive refuses a lock of nothing"
         self.wanted_locks += request.components
         id_ = self._next_lock = self._next_lock + 1
         state = LockState.ACQUIRED
