@@ -67,14 +67,16 @@ def ship_package(add: Callable[[str], None]) -> None:
 
 
 def ship_to(spark: Any) -> None:
-    """Send this package to the executors of a user's session, unless they are on this machine.
+    """Send this package to the executors of a user's session, unless they are on this machine or have it.
 
     Raises EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
     """
     if _is_connect(spark):  # it has no SparkContext
         ship_package(lambda path: spark.addArtifacts(path, pyfile=True))
-    elif not is_local(spark.sparkContext.master or ""):
-        ship_package(spark.sparkContext.addPyFile)
+        return
+    context = spark.sparkContext  # its list of packages grows by each that is sent, and goes to every task
+    if not is_local(context.master or "") and package_zip().name not in context._python_includes:
+        ship_package(context.addPyFile)
 
 
 @contextlib.contextmanager

@@ -32,8 +32,15 @@ def explain(error: BaseException) -> AcidctlError | None:
     match = _MESSAGE.search(str(error))
     if match is None:
         return None
-    kind = next((cls for cls in AcidctlError.__subclasses__() if cls.code == match["code"]), AcidctlError)
+    kind = next((cls for cls in _kinds(AcidctlError) if cls.code == match["code"]), AcidctlError)
     return kind(match["what"], match["why"] or "", match["hint"] or "")
+
+
+def _kinds(of: type[AcidctlError]) -> Iterator[type[AcidctlError]]:
+    """Yield a class of errors and those below it, each after the one whose code it may share."""
+    yield of
+    for below in of.__subclasses__():
+        yield from _kinds(below)
 
 
 @contextlib.contextmanager

@@ -276,4 +276,5 @@ def _cancelled_on_error(df: DataFrame) -> Iterator[None]:
             raise found from error
         raise
     finally:
-        spark.removeTag(tag)
+        with suppress(Exception):  # the same: the first error tells more
+            spark.removeTag(tag)

@@ -67,7 +67,7 @@ class Kept:
         address: the path of the keeper's socket.
     """
 
-    task: bytes
+    task: bytes = field(repr=False)
     address: str
 
     @classmethod
@@ -131,7 +131,7 @@ class Kept:
 
 
 class _GivenUpError(Exception):
-    """The driver has ended, or wants the transaction to be aborted."""
+    """The driver or the query has ended, or wants the transaction to be aborted."""
 
 
 class _Keeper:
@@ -150,13 +150,17 @@ class _Keeper:
         except Exception as error:  # noqa: BLE001 - the process that waits for the answer raises it
             self._tell(as_acidctl_error(error))
 
-    def _tell(self, value: object) -> None:
-        with suppress(OSError):  # nobody waits any more
+    def _tell(self, value: object) -> bool:
+        """Send an answer, and return whether somebody waited for it."""
+        with suppress(OSError):
             if self._connection:
                 self._connection.send(value)
-            elif not self._answer.closed:
+                return True
+            if not self._answer.closed:
                 pickle.dump(value, self._answer)
                 self._answer.close()
+                return True
+        return False
 
     def _attempts(self, task: InsertTask) -> Sequence[Attempt]:
         """Hand out the task, and wait for the attempts that Spark accepts."""
@@ -167,7 +171,8 @@ class _Keeper:
             door.bind(address)
             door.listen()
             door.settimeout(_LOOK_SECONDS)
-            self._tell(Kept(pickle.dumps(task), address))
+            if not self._tell(Kept(pickle.dumps(task), address)):
+                raise _GivenUpError  # the query ended while this process waited for a lock
             while self._connection is None:
                 with suppress(TimeoutError):
                     self._connection = Connection(door.accept()[0].detach())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from acidctl.spark.told import told
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class RouteAdder:
     """Adds the column ROUTE to batches; `task` is a pickled :class:`acidctl.spark.writing.share.InsertTask`."""
 
-    task: bytes
+    task: bytes = field(repr=False)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with told():
@@ -34,7 +34,7 @@ class ShareWriter:
         task: a pickled :class:`acidctl.spark.writing.share.InsertTask`.
     """
 
-    task: bytes
+    task: bytes = field(repr=False)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with told():

@@ -25,7 +25,7 @@ from support.spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITION
 from support.tables import snapshot_of
 
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.base.errors import NotFoundError, StatementConflict, StorageError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
@@ -203,6 +203,8 @@ def test_errors_can_be_explained_whatever_is_around_them() -> None:
     assert "/no/such" in found.what
     assert found.hint
     assert explain(ValueError("x")) is None
+    assert type(explain(RuntimeError("HiveAcidError: [statement-conflict] a lock"))) is StatementConflict
+    assert type(explain(RuntimeError("HiveAcidError: [storage] a disk"))) is StorageError
 
 
 def test_push_down_looks_absent_to_the_check_of_spark(folder: Path) -> None:

@@ -6,8 +6,10 @@ import os
 import pickle
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ import pyarrow as pa
 import pytest
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import rows_of, writable
+from support.paths import PYTHONPATH
 
 from acidctl.base.errors import ConflictError, UsageProblem
-from acidctl.metastore.interface import TxnState
+from acidctl.metastore.interface import LockState, TxnState
 from acidctl.metastore.txn.transaction import UnknownOutcome
 from acidctl.spark.writing.keeper import Kept, WriteRequest, has_ended
 from acidctl.spark.writing.share import Attempt, write_share
@@ -40,10 +43,14 @@ def driver() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def begun(hive: FakeHive, driver: int | None = None, **more: Any) -> Kept:
+    kept: Kept = pickle.loads(pickle.dumps(Kept.begin(request(hive, driver, **more))))
+    return kept
+
+
+def request(hive: FakeHive, driver: int | None = None, **more: Any) -> WriteRequest:
     given = {"table": "hive:db.t", "metastore": hive.address, "schema": ROWS.schema, "overwrite": False}
     given |= {"storage": {}, "wait": 5.0, "driver": driver or os.getpid()}
-    kept: Kept = pickle.loads(pickle.dumps(Kept.begin(WriteRequest(**{**given, **more}))))
-    return kept
+    return WriteRequest(**{**given, **more})
 
 
 def written(kept: Kept) -> Attempt:
@@ -120,6 +127,24 @@ def test_the_end_of_the_driver_aborts(hive: FakeHive, driver: subprocess.Popen[b
     wait_for(lambda: not open_ones(hive))
     wait_for(lambda: not keepers())
     assert not list(tmp_path.iterdir())
+
+
+BEGIN = "import pickle, sys; from acidctl.spark.writing.keeper import Kept; Kept.begin(pickle.load(sys.stdin.buffer))"
+
+
+def test_a_query_that_is_killed_while_it_waits_for_a_lock_leaves_no_transaction(hive: FakeHive, tmp_path: Path) -> None:
+    holder = begun(hive, overwrite=True)
+    line, environ = [sys.executable, "-c", BEGIN], {**os.environ, "PYTHONPATH": PYTHONPATH}
+    with subprocess.Popen(line, stdin=subprocess.PIPE, env=environ) as query:
+        assert query.stdin
+        query.stdin.write(pickle.dumps(request(hive, wait=60.0)))
+        query.stdin.close()
+        wait_for(lambda: len(open_ones(hive)) == 2)
+        query.kill()
+    holder.abort()
+    hive.locks = [replace(lock, state=LockState.ACQUIRED) for lock in hive.locks]
+    wait_for(lambda: not open_ones(hive))  # though this process, its driver, goes on
+    wait_for(lambda: not list(tmp_path.iterdir()))
 
 
 def test_a_killed_keeper_commits_nothing(hive: FakeHive, tmp_path: Path) -> None:

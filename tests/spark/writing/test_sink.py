@@ -39,6 +39,17 @@ def test_an_epoch_that_comes_again_is_passed_over(spark: Any, hive: FakeHive, tm
     assert [row[0] for row in rows_of(hive)] == list(range(9))
 
 
+def test_two_queries_of_one_name_are_refused(spark: Any, hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path)
+    first, second = (acidctl.spark.sink("hive:db.t", name="orders", metastore=hive.address) for _ in range(2))
+    first(batch(spark, 0), 0)
+    second(batch(spark, 0), 0)  # as after a restart
+    second(batch(spark, 3), 1)
+    with pytest.raises(ConflictError, match="another query"):
+        first(batch(spark, 100), 1)
+    assert [row[0] for row in rows_of(hive)] == list(range(6))
+
+
 def test_a_stream_goes_on_after_an_end_between_the_commit_and_sparks_note(
     spark: Any, hive: FakeHive, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
