@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import AcidctlError, NotFoundError
+from acidctl.base.errors import AcidctlError, NotFoundError, unexpected
 from acidctl.verbs.options import Kind, LockOptions, Options, group, option
 
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ def repair(selection: Selection, options: RepairOptions, events: Events, *, insi
             plan = plan_repair(found.snapshot(), kinds, Scope(now, below, options.force))
             if not options.dry_run:
                 require_possible(plan, offline=options.offline)
-        except AcidctlError as error:
-            yield Outcome(location=found.shown, result=Result.FAILED, error=error)
+        except Exception as error:  # noqa: BLE001 - the other locations go on
+            problem = unexpected(error, f"while {found.shown} was checked")
+            yield Outcome(location=found.shown, result=Result.FAILED, error=problem)
             continue
         due += [plan] if plan.result is Result.PLANNED else []
         yield plan
@@ -80,8 +81,9 @@ def repair(selection: Selection, options: RepairOptions, events: Events, *, insi
         try:
             # Several places inside a location are repaired one after the other; all but the first get ids of their own.
             yield replace(plan, result=Result.REPAIRED, run=apply_repair(plan, locking, run_id))
-        except AcidctlError as error:
-            yield Outcome(location=plan.location, result=Result.FAILED, error=error)
+        except Exception as error:  # noqa: BLE001 - as above
+            problem = unexpected(error, f"while {plan.location} was repaired")
+            yield Outcome(location=plan.location, result=Result.FAILED, error=problem)
 
 
 def _question(due: list[RepairPlan]) -> Question:

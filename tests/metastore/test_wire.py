@@ -339,7 +339,8 @@ struct Point2 {
 }
 
 MOST = 12
-MOVE = void move(Point, map<string, i64>, bool)
+MOVE = void move(
+    Point, map<string, i64>, bool)
     throws Gone, Never [once, raw]
 FIND = list<Point> find()
 """

@@ -35,9 +35,7 @@ def texts() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("explain.toml").read_text("utf-8"))
 
 
-@shared.command(
-    "explain",
-)
+@shared.command("explain")
 @click.argument("words", nargs=-1, metavar="[WORD...]")
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.runs(pages=True)

@@ -14,7 +14,7 @@ GROUPS = {
     "Which rows count": ("snapshot", "assume_committed", "at"),
     "Metastore and storage": ("metastore", "exclude", "read_lock", "take_over", "wait"),
     "Where the work is done": ("engine", "master", "conf", "jobs"),
-    "When, and how much": ("window", "deadline", "max_bytes", "min_deltas"),
+    "When, and how much": ("deadline", "max_bytes", "min_deltas"),
     "Locks": ("lock", "lock_wait", "break_lock"),
     "Form of the result": ("properties", "verify"),
     "Places and output": ("tables_file", "recursive", "output", "report", "metrics_file", "exit_code", "help"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from acidctl.base.printable import printable
@@ -80,29 +80,30 @@ class Layout(Generic[T]):
     is_plain: Callable[[T], bool] = lambda _: False
 
 
+@dataclass
+class Pages:
+    """The parts of a long list: later ones are in line with those before, and have headings if other columns are shown.
+
+    Attributes:
+        widths: the widths of columns so far, by their numbers.
+        shown: the numbers of the columns in each line; None before the first part.
+    """
+
+    widths: dict[int, int] = field(default_factory=dict)
+    shown: list[list[int]] | None = None
+
+
 def print_table(
-    layout: Layout[T], items: Iterable[T], *, has_headings: bool = True, least: Mapping[int, int] | None = None
+    layout: Layout[T], items: Iterable[T], *, has_headings: bool = True, pages: Pages | None = None
 ) -> None:
     """Print a table on standard output, at the width of the console.
 
     Args:
-        least: widths of columns in an earlier part of the same list, from :func:`column_widths`.
+        pages: the earlier parts of the same list.
     """
     screen = console()
-    for line in table_lines(layout, items, screen.width, has_headings=has_headings, least=least):
+    for line in table_lines(layout, items, screen.width, has_headings=has_headings, pages=pages):
         screen.print(line, soft_wrap=True)
-
-
-def column_widths(layout: Layout[T], items: Sequence[T]) -> dict[int, int]:
-    """Return the widths of the columns that a table of these items has, by their numbers."""
-    from rich.cells import cell_len  # noqa: PLC0415 - only for people
-
-    widths = {}
-    for i, column in enumerate(layout.columns):
-        cells = [printable(hidden_in(column.cell(item))) for item in items]
-        if any(cells) or not column.optional:
-            widths[i] = max(map(cell_len, (column.heading, *cells)))
-    return widths
 
 
 def table_lines(
@@ -112,13 +113,13 @@ def table_lines(
     *,
     has_headings: bool = True,
     hides: bool = True,
-    least: Mapping[int, int] | None = None,
+    pages: Pages | None = None,
 ) -> Iterator[Text]:
     """Yield the lines of a table; only a long name makes one wider than `width`.
 
     Args:
         hides: hide known secrets; not in rows of tables.
-        least: the least widths of columns, by their numbers.
+        pages: the earlier parts of the same list, to which this one is added.
     """
     from rich.cells import cell_len  # noqa: PLC0415 - only for people
     from rich.text import Text  # noqa: PLC0415 - only for people
@@ -131,8 +132,10 @@ def table_lines(
     every = [i for i in range(len(columns)) if i in filled or not columns[i].optional]
     headings = [column.heading for column in columns]
     widths = [max(map(cell_len, (headings[i], *(row[i] for row in cells)))) for i in range(len(columns))]
-    for i, width_before in (least or {}).items():
-        widths[i] = max(widths[i], width_before)
+    pages = pages or Pages()
+    pages.widths |= {i: max(widths[i], pages.widths.get(i, 0)) for i in every}
+    for i, of_all in pages.widths.items():
+        widths[i] = of_all
     by_worth = [i for _, i in sorted((columns[i].worth or 0, i) for i in every if columns[i].worth is not None)]
     heading = layout.remark if not items or any(remarks) else ""
 
@@ -162,6 +165,8 @@ def table_lines(
         kept, fits = fitting(kept, [i for i in by_worth if i in kept], width)
         if is_stacked := not fits:
             kept, _ = fitting([i for i in filled if i], [i for i in by_worth if i in filled], width - _GAP)
+    shown_before, pages.shown = pages.shown, [[0], kept] if is_stacked else [kept]
+    has_headings = has_headings and pages.shown != shown_before
     rows = [(headings, heading, None), *zip(cells, remarks, items, strict=True)]
     for row, remark, item in rows if has_headings else rows[1:]:
         shown = [line([0], row, item), line(kept, row, item, " " * _GAP)] if is_stacked else [line(kept, row, item)]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from acidctl.acid.state import State
 from acidctl.cli.output.console import put_text
@@ -15,8 +15,8 @@ from acidctl.cli.output.screen import (
     STATE_STYLES,
     Column,
     Layout,
+    Pages,
     column,
-    column_widths,
     number,
     on_screen,
     print_table,
@@ -54,8 +54,6 @@ PLAIN_CODES = ("is-read",)
 
 _MOST_ENTRIES = 20
 """A location with more entries than this is folded."""
-
-T = TypeVar("T")
 
 _FIRST_PAGE, _PAGE = 25, 1000
 """Lines of a large tree are printed in pages: the first one soon, and never all lines in memory."""
@@ -107,7 +105,7 @@ class LocationList:
         self._is_large = False
         self._whole = Figures()
         self._began = monotonic()
-        self._widths: dict[int, int] | None = None
+        self._pages = Pages()
 
     def add(self, status: LocationStatus) -> None:
         """Add a location; the locations of a table must come one after the other."""
@@ -118,7 +116,7 @@ class LocationList:
         (self._lines if VERBOSITY.is_verbose else self._partitions).append(line)
         if self._choice.key:
             return
-        is_late = self._widths is None and monotonic() - self._began > _SOON
+        is_late = self._pages.shown is None and monotonic() - self._began > _SOON
         if len(self._partitions) == _TOGETHER or (is_late and len(self._partitions) > 1):
             self._fold(is_large=True)
             self._print()
@@ -149,17 +147,10 @@ class LocationList:
         choice, lines = self._choice, self._choice.in_order(self._lines, lambda line: line.record)
         self._lines = []
         if choice.columns is None:
-            self._print_page(_LOCATIONS, lines)
+            print_table(_LOCATIONS, lines, has_headings=choice.has_headings, pages=self._pages)
         else:
-            self._print_page(choice.layout(), [line.record for line in lines])
-
-    def _print_page(self, layout: Layout[T], items: Sequence[T]) -> None:
-        """Print lines in line with the pages before, with headings if other columns are shown."""
-        widths = column_widths(layout, items)
-        is_first = self._widths is None or self._widths.keys() != widths.keys()
-        least = None if is_first else self._widths
-        print_table(layout, items, has_headings=is_first and self._choice.has_headings, least=least)
-        self._widths = widths if least is None else {i: max(width, least[i]) for i, width in widths.items()}
+            records = [line.record for line in lines]
+            print_table(choice.layout(), records, has_headings=choice.has_headings, pages=self._pages)
 
 
 def due_text(figures: Figures) -> str:

@@ -42,8 +42,6 @@ _MOST_TABLES_BY_YES = 20
 _CSV_COLUMNS = ("location", "part", "result", "run", "kind", "bytes", "error", "reason")
 _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
 
-"""Returns a command line from the words of the command, places, and the name of the only one in a metastore."""
-
 
 @dataclass(slots=True)
 class _Gathered:

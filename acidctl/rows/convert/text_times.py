@@ -34,7 +34,7 @@ _VALUE_OF_TIME = (
 
 
 def dates_of(column: pa.Array, by: Hive) -> pa.Array:
-    """Return text as ``date32``; text that is no date is NULL."""
+    """Return text as ``date32``; other text than dates is NULL."""
     if by is Hive.HIVE3:
         column = _with_plain_digits(column)
     fields = _Fields(column, (_VALUE_OF_DATE if by is Hive.HIVE3 else _ISO_DATE) + "$")
@@ -43,7 +43,7 @@ def dates_of(column: pa.Array, by: Hive) -> pa.Array:
 
 
 def timestamps_of(column: pa.Array, by: Hive) -> pa.Array:
-    """Return text as timestamps, ``timestamp[ns]`` or in the wide form; text that is no time is NULL.
+    """Return text as timestamps, ``timestamp[ns]`` or in the wide form; other text than times is NULL.
 
     Args:
         by: Hive 3 reads them in the time zone of its process, which is taken for UTC.

@@ -1,6 +1,6 @@
 """Record batches as JSON lines, in the form of ``hive --orcfiledump -d``, and as cells for a terminal.
 
-The forms are listed in ``tools/json_forms.py``, for the documentation. A column becomes a column of texts, nested
+The forms are listed in ``tools/tables.toml``, for the documentation. A column becomes a column of texts, nested
 columns from the leaves up, and one join of all of them makes the lines: no loop over rows.
 """
 

@@ -232,8 +232,8 @@ V8 = Rule(
 V10 = Rule(
     "V10", ERROR, LISTING, "Two visible directories differ in their visibility id only.",
     "Hive before 4.2 reads both deltas and returns rows twice; Hive 4.2, acidctl and Impala read the later one. "
-    "Of two bases Hive reads any one.",
-    "Move the one with the lower visibility id out of the location; nothing is compacted, and neither cleaned, before.",
+    "Hive may read either of two bases.",
+    "Move the one with the lower visibility id out of the location; until then nothing is compacted, and both stay.",
     "6.3",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import Result
@@ -16,7 +17,7 @@ from support.tables import age, make
 from acidctl.acid.state import State
 from acidctl.base.errors import AccessError
 from acidctl.cli.inspect import ls
-from acidctl.cli.output.screen import STATE_STYLES, FittedTable
+from acidctl.cli.output.screen import STATE_STYLES, print_table
 from acidctl.cli.report import location_list
 from acidctl.cli.report.location_list import LocationList
 from acidctl.location import table_location
@@ -418,10 +419,14 @@ def test_the_first_lines_come_soon_and_all_stand_in_line(
     for name in ("a_table_of_a_long_name", *(f"t{number}" for number in range(40))):
         make(tmp_path / name, "delta_0000001_0000001_0000")
     whole = acidctl("ls", "--columns", "location,deltas", tmp_path).out.splitlines()
-    clock, printed = itertools.count(0, 2), []
+    clock, printed = itertools.count(0, 2), list[int]()
     monkeypatch.setattr(location_list, "monotonic", lambda: next(clock))
-    real = FittedTable.print
-    monkeypatch.setattr(FittedTable, "print", lambda self, screen: (printed.append(len(self.rows)), real(self, screen)))
+
+    def printing(layout: Any, items: Any, **more: Any) -> None:
+        printed.append(len(items))
+        print_table(layout, items, **more)
+
+    monkeypatch.setattr(location_list, "print_table", printing)
     found = acidctl("ls", tmp_path).out.splitlines()
     assert printed[0] == 1
     assert [line.split()[0] for line in found[1:-1]] == [line.split()[0] for line in whole[1:-1]]

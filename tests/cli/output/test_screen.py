@@ -20,7 +20,7 @@ from support.terminals import without_last_line
 
 from acidctl.cli.output.console import broken
 from acidctl.cli.output.redact import remember
-from acidctl.cli.output.screen import Column, Layout, table_lines
+from acidctl.cli.output.screen import Column, Layout, Pages, table_lines
 
 NAME = "delete_delta_0000002_0000002_0000"
 HEADINGS = ("name", "kind", "write ids", "stmt", "state", "size")
@@ -88,6 +88,23 @@ def test_names_are_made_safe_and_wide_characters_count_twice() -> None:
     )
     shown = [line.plain for line in table_lines(layout, [("表\x1b[2J", "ok", "a\tb"), ("x", "ok", "")], 80)]
     assert shown == ["name       state  reason", "表\\x1b[2J  ok     a\\tb", "x          ok"]
+
+
+def test_later_pages_are_in_line_and_have_headings_if_other_columns_are_shown() -> None:
+    pages = Pages()
+
+    def page(*items: tuple[str, ...]) -> list[str]:
+        return [line.plain for line in table_lines(LAYOUT, items, 60, pages=pages)]
+
+    short = ("base_3", "base", "3", "", "current", "934 B", "")
+    first, _ = page(short)
+    assert first.split() == ["name", "kind", "write", "ids", "stmt", "state", "size"]
+    (second,) = page(("base_4", "base", "4", "", "current", "9 B", ""))
+    assert second.index("current") == first.index("state")
+    heading, _ = page((NAME, *ROWS[1][1:6], ""))
+    assert heading.split() == ["name", "state", "size"]
+    (last,) = page(short)
+    assert last.index("current") == heading.index("state")
 
 
 def test_a_known_secret_is_hidden_but_in_rows() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.command_line import Result
 from support.tables import age
-from support.terminals import Terminals
+from support.terminals import Terminals, without_last_line
 
 from acidctl.cli.command_table import walk
 
@@ -75,6 +75,7 @@ def test_a_terminal_gets_styles_only_where_it_shows_them(
 ) -> None:
     *words, last = (*line, ".") if line[-1] != "missing" else line
     _, shown = terminal.run(*words, compacted / last, environ=environ)
+    shown = shown if environ.get("TERM") == "dumb" else without_last_line(shown)  # a dumb terminal has no progress
     assert ("\x1b[" in shown) == (has_styles and line != ("status",)), shown
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 
+from acidctl.location.snapshot import Snapshot
+from acidctl.repair import apply
+from acidctl.repair.plan import RepairPlan
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 Acidctl = Callable[..., Result]
@@ -23,6 +27,7 @@ COMMANDS = {
     "clean": ("clean", "--dry-run", "--older-than=0s", "--unsafe-retention", "-v", *TOLD),
     "nightly": ("nightly", "--dry-run", "-v", *TOLD),
     "purge": ("purge", "--dry-run", "-v"),
+    "repair": ("repair", "--dry-run", "-v"),
     "restore": ("restore", "--list"),
     "log": ("log",),
     "history": ("history",),
@@ -75,3 +80,19 @@ def test_odd_names_hide_nothing(acidctl: Acidctl, tree: Path, command: str) -> N
     assert seen.status != 1, seen.err
     for table in ("a_good", "c_good"):
         assert whole.out.count(table) <= seen.out.count(table)
+
+
+def test_a_bug_in_the_plan_of_one_repair_costs_that_one(
+    acidctl: Acidctl, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = apply.plan_repair
+
+    def faulty(snapshot: Snapshot, *more: Any) -> RepairPlan:
+        if Path(snapshot.path).name == "bad":
+            raise ValueError("boom")
+        return real(snapshot, *more)
+
+    monkeypatch.setattr(apply, "plan_repair", faulty)
+    seen = acidctl("repair", "--dry-run", "-v", tree)
+    assert (seen.status, "boom" in seen.err) == (1, True)
+    assert all(str(tree / table) in seen.out + seen.err for table in ("a_good", "c_good"))

@@ -77,7 +77,6 @@ def test_lines_with_places_run_as_they_stand(acidctl: Acidctl, tmp_path: Path) -
             ("erasure", "--where", "a = 1", "-o", "json", *told, "hive:d.*"),
             ("erasure", "--where", "q = 1", *told, "hive:d.*"),
             ("erasure", "--where", "q = 1", tree),
-            ("erase", "--where", "q = 1", *told, "hive:d.t"),
             ("why", tree / "t", "nothing"),
             ("demo", tmp_path / "de mo"),
             ("hive", "request", "--major", "--wait", "--deadline", "1s", *told, "d.u"),
