@@ -71,7 +71,11 @@ def _argument(wire_type: WireType) -> Any:
 
 # --- structs of every kind come back as they were -------------------------------------------------------------------
 
-STRUCTS = {name: one for name, one in METHODS.items() if one.answer.thrift_spec and one.answer.thrift_spec[0]}
+STRUCTS = {
+    name: one
+    for name, one in METHODS.items()
+    if one.answer.thrift_spec and one.answer.thrift_spec[0] and not one.raw  # a RawStruct has no fields of its own
+}
 _NUMBERS = {TType.I16: 15, TType.I32: 31, TType.I64: 63}
 
 

@@ -289,7 +289,7 @@ def test_a_signal_ends_a_night_and_the_next_one_finishes(tmp_path: Path) -> None
         first.terminate()
         _, said = first.communicate(timeout=60)
     assert first.returncode == 130, said
-    assert "the next night" in said
+    assert "the next run" in said
     assert json.loads((tmp_path / "r.json").read_text())["outcome"] == "interrupted"
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": PYTHONPATH}

@@ -39,14 +39,14 @@ def lies_about(answer: Any, places: Sequence[str] = ()) -> Iterator[Lie]:
 
 def _lies(value: Any, name: str, places: Sequence[str], largest: int = 2**63 - 1) -> Iterator[Lie]:
     if isinstance(value, Struct):
+        rows = {row[2]: row for row in value.thrift_spec if row}
         for field in dataclasses.fields(value):  # type: ignore[arg-type]
-            inner = getattr(value, field.name)
+            inner, (_, code, _, detail, _) = getattr(value, field.name), rows[field.name]
             if inner is None:
-                code = field.metadata["wire"][1]
-                inner = {TType.I32: 0, TType.I64: 0, TType.STRING: ""}.get(code.code)
-                if code.detail == "BINARY" or inner is None:
+                inner = {TType.I32: 0, TType.I64: 0, TType.STRING: ""}.get(code)
+                if detail == "BINARY" or inner is None:
                     continue
-            largest = 2**31 - 1 if field.metadata["wire"][1].code == TType.I32 else 2**63 - 1
+            largest = 2**31 - 1 if code == TType.I32 else 2**63 - 1
             for said, change in _lies(inner, f"{name}.{field.name}", places, largest):
                 yield said, _in_field(field.name, change)
             if getattr(value, field.name) is not None:
