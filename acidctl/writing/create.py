@@ -23,7 +23,7 @@ _OUTPUTS = {
     "text": "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
 }
 _CAPABILITIES = ("HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE")
-"""What Hive 4 asks of a client that creates transactional tables."""
+"""The capabilities that Hive 4 asks of a client that creates transactional tables."""
 
 _STATISTICS = ("numRows", "rawDataSize", "totalSize", "numFiles", "numFilesErasureCoded")
 _FILES = "clear the directory if nobody needs its files, or choose another location or name"

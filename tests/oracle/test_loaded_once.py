@@ -168,7 +168,7 @@ def give(process: subprocess.Popen[str], text: str) -> None:
 
 
 def wait_for(hive: HiveServer, name: str, count: int) -> None:
-    """Wait until Hive counts so many rows."""
+    """Wait until Hive counts this number of rows."""
     for _ in range(120):
         if int(hive.sql(f"select count(*) from {name}")[0][0]) >= count:
             return

@@ -98,7 +98,7 @@ def test_an_executor_that_is_killed_takes_no_compaction_along(
 PACKAGES = (
     ("pyarrow", "pyarrow"), ("numpy", "numpy"), ("google", "protobuf"), ("fsspec", "fsspec"), ("isal", "isal"),
 )  # fmt: skip
-"""What tasks need: the folder and the distribution."""
+"""Packages that tasks need: the folder and the distribution."""
 
 
 def python_archive(folder: Path) -> Path:

@@ -183,7 +183,7 @@ class Process:
         self.popen.stdin.flush()
 
     def wait_for(self, count: int) -> None:
-        """Wait until so many rows are visible, while the input stays open."""
+        """Wait until this number of rows is visible, while the input stays open."""
         for _ in range(300):
             if len(self.table.rows()) >= count:
                 return

@@ -55,7 +55,7 @@ class WritingHistory:
         self._open: int | None = None
 
     def live(self, rounds: int) -> None:
-        """Carry out so many rounds of one statement a table, each judged; what fails names all that happened."""
+        """Carry out this number of rounds of one statement a table, each judged; what fails names all that happened."""
         try:
             for setting in ("hive.stats.autogather", "hive.stats.column.autogather"):
                 self._hive.set(setting, "true")
