@@ -130,9 +130,12 @@ def test_a_stream_that_is_killed_goes_on_and_is_compacted_beside(real_hive: Hive
         end_transactions(real_hive)
     directory = real_hive.warehouse / name
     assert len(list(directory.glob("delta_*"))) == 14, "a transaction for each interval"
-    for thread in ("Initiator", "Worker", "Cleaner"):
-        real_hive.round(thread)
-    assert len([path for path in directory.iterdir() if path.name.startswith(("delta_", "base_"))]) <= 2
+    for _ in range(10):  # entries of other tables may come first in Hive's queue
+        for thread in ("Initiator", "Worker", "Cleaner"):
+            real_hive.round(thread)
+        if (left := len([path for path in directory.iterdir() if path.name.startswith(("delta_", "base_"))])) <= 2:
+            break
+    assert left <= 2
     with streaming(real_hive, name) as process:
         give(process, "".join(f'{{"id": {number}, "name": "x", "n": {number}}}\n' for number in range(16)))
         process.stdin.close()

