@@ -1,4 +1,4 @@
-"""What is easy to lose, through whole statements: far timestamps, CHAR keys, partition values, empty tables."""
+"""Whole statements keep values that are easily lost: far timestamps, CHAR keys, partition values, empty tables."""
 
 from __future__ import annotations
 

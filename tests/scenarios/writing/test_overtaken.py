@@ -1,4 +1,4 @@
-"""What changes between the look at a table and the commit: nothing of others is removed, and no row goes astray."""
+"""Others change a table between our look and the commit: nothing of theirs is removed, and no row goes astray."""
 
 from __future__ import annotations
 

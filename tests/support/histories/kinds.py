@@ -57,7 +57,7 @@ Decimals are left out: by batches Hive reads other values of such keys, also of 
 """
 
 _DEFAULT = b"__HIVE_DEFAULT_PARTITION__".hex().upper()
-"""What some of Hive's readers make of NULL in a key of text, cut to its length; in a boolean key they make it true."""
+"""NULL in a key of text as some of Hive's readers return it, cut to its length; in a boolean key they return true."""
 
 NESTED = ("array<int>", "map<string,int>", "struct<x:int,y:string>")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -103,7 +103,7 @@ def has_literal(kind: str, value: Any) -> bool:
 
 
 def asked(kind: str, name: str) -> str:
-    """What SELECT is asked for, a text in both Hives; NULL is a text of its own, see :func:`text`."""
+    """The columns of a SELECT, a text in both Hives; NULL is a text of its own, see :func:`text`."""
     if base(kind) in ("string", "varchar", "char"):
         found = f"hex(cast({name} as string))"
     elif kind == "binary":
@@ -125,7 +125,7 @@ def asked(kind: str, name: str) -> str:
 
 
 def normal(kind: str, found: str) -> str:
-    """What Hive printed of :func:`asked`, in the form of :func:`text`."""
+    """The values that Hive printed for :func:`asked`, in the form of :func:`text`."""
     if found == "N" or (kind in NESTED and found.startswith(("-1.", "~.~"))):
         return "N"  # row by row Hive 3 takes NULL of a nested type for one that is there
     if base(kind) in ("string", "varchar", "char") and len(found) >= 10 and _DEFAULT.startswith(found):

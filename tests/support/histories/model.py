@@ -169,7 +169,7 @@ def _joined(word: str, one: bool | None, other: bool | None) -> bool | None:
 
 
 def assignments(model: Model, chance: random.Random) -> dict[str, tuple[str, Callable[[Row], Any]]]:
-    """What an UPDATE sets: SQL that both understand, and the value by the old row."""
+    """The new values of an UPDATE: SQL that both understand, and the value by the old row."""
     free = [name for name in model.columns if name not in (*model.clustered, "id")]
     chosen = chance.sample(free, min(len(free), chance.choice([1, 2, 3])))
     return {name: _assigned(name, model.columns[name], chance) for name in chosen}
