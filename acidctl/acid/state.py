@@ -173,7 +173,8 @@ def select(
     deltas = _choose_deltas([d for d in directories if d.kind is not Kind.BASE], best, selection)
     reads_originals = listing.table_type is not TableType.INSERT_ONLY
     files = _original_files(listing, frozenset(originals)) if reads_originals and originals else ()
-    _judge_originals(originals, best, selection, _strays(files, directories), reads_originals=reads_originals)
+    how = "before" if directories else "alone"
+    _judge_originals(originals, best, selection, _strays(files, directories), how, reads_originals=reads_originals)
 
     verdicts = selection.verdicts
     return AcidState(
@@ -399,10 +400,11 @@ def _judge_originals(
     best: AcidDirectory | None,
     selection: _Selection,
     strays: Mapping[str, str],
+    how: str,
     *,
     reads_originals: bool,
 ) -> None:
-    state, why = State.CURRENT, reason(Code.ORIGINAL)
+    state, why = State.CURRENT, reason(Code.ORIGINAL, how=how)
     if not reads_originals:  # hive.mm.allow.originals is false by default (section 11)
         state, why = State.IGNORED, reason(Code.BESIDE_DIRECTORIES)
     elif best:
@@ -410,8 +412,9 @@ def _judge_originals(
     for name in names:
         own_why = why
         if name in strays:
-            how = "beside" if why.by else "read"
-            own_why = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name], how=how)
+            own_why = reason(
+                Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name], how="beside" if why.by else "read"
+            )
         selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, own_why)
 
 

@@ -257,7 +257,8 @@ def _what(verdict: Verdict) -> str:
         if parse_partition(verdict.name):
             return text_of(reason(Code.PARTITION))
         if verdict.kind is EntryKind.ORIGINAL and verdict.reason.code is not Code.ORIGINAL_WITHOUT_BUCKET:
-            return "rows that were there before the table was ACID"
+            what = "rows that were there before the table was ACID"
+            return f"{what}, if it is" if verdict.reason.value("how") == "alone" else what
         return "not a directory of Hive's ACID layout"
     if directory.kind is not Kind.BASE:
         did = "inserted" if directory.kind is Kind.DELTA else "deleted"
@@ -419,7 +420,9 @@ def _next_of_current(verdict: Verdict, runs: tuple[IdRun, ...]) -> Advice:
     if verdict.kind is EntryKind.BASE:
         return Advice(Action.COMPACT, "a major compaction first: its newer base takes the place of this one")
     if verdict.kind not in (EntryKind.DELTA, EntryKind.DELETE_DELTA):
-        return Advice(Action.COMPACT, "a major compaction first: no base holds these rows yet")
+        is_alone = verdict.reason.value("how") == "alone"
+        why = ", if this is a transactional table" if is_alone else ": no base holds these rows yet"
+        return Advice(Action.COMPACT, f"a major compaction first{why}")
     if undecided := of_status(runs, IdStatus.OPEN, IdStatus.ABOVE):
         return Advice(Action.DECIDE, f"{write_ids_text(undecided)} {_DECIDED}, then a compaction")
     if aborted := of_status(runs, IdStatus.ABORTED):

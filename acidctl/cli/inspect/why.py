@@ -87,6 +87,8 @@ def command(call: Call[None], *, names: tuple[str, ...]) -> int:
             if seen:
                 console().print()
             _print(status.shown, inputs, proofs, is_detailed=bool(names))
+            if not (status.evidence.may_change or names):
+                _print_labelled(console(), "", f"not known to be transactional: {status.evidence.text}")
         seen += 1
     if below and not seen:
         raise UsageProblem(

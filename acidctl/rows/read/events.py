@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.acid.layout import DataFile, Role, is_full_acid
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, is_full_acid
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import Kind
 from acidctl.base.errors import AcidctlError, BadDataError
@@ -362,6 +362,12 @@ def _opened(snapshot: Snapshot, file: DataFile, numbers: RowNumbers, *, full: bo
     else:
         recognized = read_any_tail(source, snapshot.declared)
         format_, tail = recognized.format, recognized.tail
+    if format_ is Format.TEXT and not snapshot.declared and file.directory is None and file.bucket == NO_BUCKET:
+        raise BadDataError(
+            f"{snapshot.display(file.path)} is text, and not named like a data file",
+            "nothing shows that its lines are rows of a table",
+            "move it away; if it is data, name the table of a metastore: hive:db.table",
+        )
     synthetic = None
     has_ids = tail.is_acid and format_ is Format.ORC
     if has_ids and has_other_columns(snapshot.table_type, snapshot.declared):

@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from acidctl.acid.reasons import Reason
 from acidctl.base import parallel
+from acidctl.base.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import Place
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import Unreadable, with_loss
@@ -46,11 +48,25 @@ class Summary:
         self.notes: dict[Reason, None] = {}
         self.newest = 0
         self.warnings: list[str] = []
+        self._formats: dict[Format, str] = {}  # with a file of each
         self._newest_of: dict[OrcType, int] = {}  # the last write id of the files of a type; most files have the same
 
     def add(self, snapshot: Snapshot, sources: Sequence[EventFile], *, is_wanted: bool) -> None:
-        """Add a location. The types of its files count even if its rows are not wanted."""
+        """Add a location. The types of its files count even if its rows are not wanted.
+
+        Raises:
+            BadDataError: text has no columns without a metastore, and other files of the table have some.
+        """
         for source in (source for source in sources if not source.is_delete):
+            self._formats.setdefault(source.format, source.fs.display(source.path))
+            text = self._formats.get(Format.TEXT)
+            if text and len(self._formats) > 1 and not snapshot.declared:
+                other = next(format_ for format_ in self._formats if format_ is not Format.TEXT)
+                raise BadDataError(
+                    f"{text} is text, and {self._formats[other]} is {other}",
+                    "only a metastore says which columns the lines have",
+                    "move away what is not data, or name the table: hive:db.table",
+                )
             kind, write_id = source.row_type, source.file.max_write_id
             if write_id >= self._newest_of.get(kind, 0):
                 self._newest_of.pop(kind, None)  # of equal write ids the last file counts as the newest

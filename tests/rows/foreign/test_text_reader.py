@@ -11,7 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as native
+from support.files.acid_files import write_orc
 
+import acidctl
 from acidctl.base.errors import BadDataError
 from acidctl.orc import limits
 from acidctl.orc.byte_source import ByteSource
@@ -103,3 +105,20 @@ def test_work_on_a_part_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     work.add(1, 9_000)
     with pytest.raises(LimitError, match=r"f: number of bytes that its 1 bytes unpack to, .* is 10,900"):
         work.add(2, 1000)
+
+
+def test_text_that_is_not_named_like_a_data_file_is_no_row_without_a_metastore(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("hello\n")
+    with pytest.raises(BadDataError, match="not named like a data file"):
+        acidctl.open_table(tmp_path).to_table()
+    (tmp_path / "README.md").rename(tmp_path / "000000_0")
+    assert acidctl.open_table(tmp_path).to_table().to_pylist() == [{"line": "hello"}]
+
+
+@pytest.mark.parametrize("places", [("000000_0", "000001_0"), ("day=1/000000_0", "day=2/000000_0")])
+def test_without_a_metastore_text_and_other_files_are_not_one_table(tmp_path: Path, places: tuple[str, str]) -> None:
+    write_orc(tmp_path / places[0], "struct<a:int>", [(1,)])
+    (tmp_path / places[1]).parent.mkdir(exist_ok=True)
+    (tmp_path / places[1]).write_text("hello\n")
+    with pytest.raises(BadDataError, match=r"is text, and .* is ORC"):
+        acidctl.open_table(tmp_path).scan()
