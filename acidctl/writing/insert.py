@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -66,6 +66,10 @@ class Insert(Write):
         values = {key: unescape(value) for key, _, value in (part.partition("=") for part in name.split("/"))}
         if list(partitions_of_values(self.metastore, self.table, [values])):
             self.statement = replace(self.statement, is_dynamic=False, partitions=(name,))
+
+    def known_locations(self) -> Sequence[str]:
+        """Return the only location that the rows go to; nothing if they decide."""
+        return () if self.routes.only_location is None else (self.routes.only_location,)
 
     def check(self) -> None:
         """Open the first source, and refuse columns that do not fit.

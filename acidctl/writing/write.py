@@ -175,9 +175,16 @@ class Write(ABC):
             self.constraints.refuse_checks(self.table)
         self.storage = {} if storage is None else storage  # options of prefixes make no mapping of their own
         self.places = Places(self.metastore, self.table, self.storage)
-        if not self.table.partition_keys:  # before a write id is taken: an aborted one would be that of files there
-            self.places.require_agreement("")
+        # Before a write id is taken: an aborted one would be that of files there. Other partitions, which only the rows
+        # name, are looked at before anything is staged; and the lock may find these changed, so nothing is kept.
+        before = Places(self.metastore, self.table, self.storage)
+        for name in self.known_locations():
+            before.require_agreement(name)
         self.check()
+
+    def known_locations(self) -> Sequence[str]:
+        """Return the names of the locations that are known before any row is read."""
+        return self.statement.partitions if self.table.partition_keys else ("",)
 
     def check(self) -> None:  # noqa: B027 - most statements have nothing to check
         """Refuse what can be refused before a transaction is opened: an aborted one stays in the lists of Hive."""

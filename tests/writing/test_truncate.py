@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from support.files.acid_files import inserts, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import INSERT_ONLY, client, files_of, rows_of, table_of, writable
 
-from acidctl.base.errors import AcidctlError, NotFoundError
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.interface import LockLevel, LockType, Operation
+from acidctl.writing.insert import Insert
 from acidctl.writing.truncate import Truncate
 from acidctl.writing.write import Written
 
@@ -133,3 +135,17 @@ def test_many_partitions_are_looked_up_together(hive: FakeHive, tmp_path: Path) 
     files = files_of(tmp_path / "t" / "day=9" / "k=149")
     assert files == ["base_0000002/_orc_acid_version", "base_0000002/bucket_00000"]
     assert rows_of(hive) == []
+
+
+@pytest.mark.parametrize("insert", [False, True], ids=["truncate", "insert"])
+def test_files_newer_than_the_metastore_are_refused_before_a_transaction_where_the_partition_is_known(
+    hive: FakeHive, tmp_path: Path, insert: bool
+) -> None:
+    partition, before = {"day": "2", "k": "1"}, dict(hive.txns)
+    write_acid(tmp_path / "t/day=2/k=1/delta_0000009_0000009_0000/bucket_00000", *inserts(9, (7, "x")))
+    with pytest.raises(RefusedError, match="never gave"):
+        if insert:
+            Insert(client(hive), table_of(hive), pa.table({"id": [1], "name": ["x"]}).to_reader(), partition).run()
+        else:
+            truncate(hive, partition)
+    assert hive.txns == before
