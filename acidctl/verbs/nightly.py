@@ -90,7 +90,8 @@ class Step(Outcome):
         return f"{self.part}: {line}" if line else ""
 
     def remarks(self) -> Iterable[Remark]:
-        return self.of.remarks() if self.is_changed or self.error else ()
+        is_shown = self.is_changed or self.error or self.result is Result.PLANNED
+        return self.of.remarks() if is_shown else ()
 
     def next_command(self) -> NextCommand | None:
         """Return what undoes a cleaning; a later run cleans after a compaction."""

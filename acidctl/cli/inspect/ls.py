@@ -69,7 +69,8 @@ def command(
     events once for each file of rows. The `score` is the useful part of a full read, 0 to 100; `seconds` are those of
     one reader at 100 MiB a second that needs 40 ms to open a file. `helps` is the compaction, minor or major, with the
     greater `gain`: what it saves at every full read for each byte that it rewrites once. It may help even if no
-    threshold is exceeded and nothing is due.
+    threshold is exceeded and nothing is due. What is due goes by names and sizes: `acidctl compact --dry-run` opens the
+    files, too, and says what may be refused.
 
     Without --snapshot every write id on disk counts as committed.
     """

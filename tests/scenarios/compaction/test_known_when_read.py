@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.command_line import Result
 from support.compacting import compact_location
 from support.files.acid_files import ID, delete, insert, write_acid, write_orc
 from support.tables import snapshot_of
@@ -16,6 +18,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.request import CompactionRequest, Mode
 
+Acidctl = Callable[..., Result]
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 
 
@@ -36,6 +39,13 @@ def test_deletes_of_other_buckets_are_a_question_until_rows_are_read(misplaced: 
     assert "V21" in question
     with pytest.raises(RefusedError, match="V21"):
         compact_location(str(misplaced), CompactionRequest(Mode.MAJOR, offline=True, force=True))
+
+
+def test_the_plan_of_a_night_names_them_too(
+    misplaced: Path, tmp_path_factory: pytest.TempPathFactory, acidctl: Acidctl
+) -> None:
+    options = ("--assume-committed=0s", "--state", str(tmp_path_factory.mktemp("state")), "--max-ratio=0")
+    assert "V21" in acidctl("nightly", "--dry-run", *options, str(misplaced)).err
 
 
 def test_they_are_none_for_who_applies_all_deletes(misplaced: Path) -> None:
