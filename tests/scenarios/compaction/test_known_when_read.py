@@ -44,7 +44,9 @@ def test_deletes_of_other_buckets_are_a_question_until_rows_are_read(misplaced: 
 def test_the_plan_of_a_night_names_them_too(
     misplaced: Path, tmp_path_factory: pytest.TempPathFactory, acidctl: Acidctl
 ) -> None:
-    options = ("--assume-committed=0s", "--state", str(tmp_path_factory.mktemp("state")), "--max-ratio=0")
+    for one in range(3, 13):  # so that a compaction is due
+        write_acid(misplaced / f"delta_{one:07}_{one:07}_0000/bucket_00000", insert(one, 0, (one,)), row=ID)
+    options = ("--assume-committed=0s", "--state", str(tmp_path_factory.mktemp("state")))
     assert "V21" in acidctl("nightly", "--dry-run", *options, str(misplaced)).err
 
 
