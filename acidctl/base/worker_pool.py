@@ -162,8 +162,8 @@ class Pool:
         is_quiet: whether output of workers, a native library's last words, is discarded.
         forks: whether workers are forks of this process; `limits.memory` and `is_quiet` have no effect on them. A
             silent fork is ended after :data:`FORK_SECONDS`, and another Python does its task.
-        keeps: whether idle workers stay for later pools that keep theirs, at most one per core: starting Python takes
-            longer than a small task.
+        keeps: whether idle workers stay for later pools that keep theirs, one per core or at least four: starting
+            Python takes longer than a small task.
     """
 
     size: int
@@ -217,7 +217,7 @@ class Pool:
         """End the processes that have nothing to do, since they hold memory; no more tasks follow."""
         for worker in [worker for worker in self._workers if not worker.busy and not self._queue]:
             self._workers.remove(worker)
-            if self.keeps and worker.process.poll() is None and len(_SPARE) < (os.cpu_count() or 1):
+            if self.keeps and worker.process.poll() is None and len(_SPARE) < max(_SPARES, os.cpu_count() or 1):
                 _SPARE.append(worker)
             else:
                 worker.end()
@@ -329,14 +329,15 @@ class Elsewhere:
         opens: a picklable function that opens the file there.
         stripes: the number of its stripes.
         forks: whether a fork may open it. A fork stays for the next file only if this process itself soon ends: it
-            keeps connections open that this process closes.
+            keeps connections open that this process closes. After a few files another Python is cheaper, as it stays.
     """
 
     def __init__(self, path: str, opens: Callable[[], Any], stripes: int, *, forks: bool) -> None:
         self.stripe_count = stripes
         self._path, self._opens, self._number = path, opens, next(_numbers)
-        forks = forks and threading.current_thread() is threading.main_thread()
-        self._pool = Pool(1, Limits(SILENT_SECONDS, 0), forks=forks, keeps=not forks or NOTES.shared is not None)
+        stays = NOTES.shared is not None
+        forks = forks and threading.current_thread() is threading.main_thread() and (stays or self._number < _FORKS)
+        self._pool = Pool(1, Limits(SILENT_SECONDS, 0), forks=forks, keeps=not forks or stays)
 
     def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> Any:
         """Return the rows of a stripe.  Raises the reader's errors, and BadDataError if it crashes or hangs."""
@@ -380,6 +381,8 @@ class _Question:
 
 
 _numbers = itertools.count()  # a worker may serve files of several pools in turn, and tells them apart by number
+_SPARES = 4  # as many files are read at the same time where threads read them
+_FORKS = 8  # as many cost about as much as the start of Python
 _opened: dict[int, Any] = {}  # in a worker, the file that it read last: all requests about one file come to one process
 _SPARE: list[_Worker] = []  # idle workers of all pools that keep theirs; they end with this process
 

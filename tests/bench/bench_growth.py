@@ -4,8 +4,9 @@
 
 A line has the exponent of CPU time, and how many bytes of memory each further item takes. What a run costs with next to
 nothing to do is taken off first: starting Python and importing modules. An exponent above 1.15 is marked, and so is
-memory that follows the number of locations, deltas or buckets; the exit status is then 1. Work below a
-quarter of a second, and below a second at the larger size, has no exponent: the noise is as large.
+memory that follows the number of locations; the exit status is then 1. The listing of one location, and the footers of
+its files, are in memory by design. Work below a quarter of a second, and below a second at the larger size, has no
+exponent: the noise is as large.
 
 With `--scale` all sizes are multiplied by a number.
 """
@@ -20,13 +21,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import parquet
 
 from acidctl.acid import bucket as codec
 from acidctl.acid.names import Kind, format_directory
@@ -39,14 +43,46 @@ from acidctl.storage.registry import open_location
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.metastore.fake_hive import FakeHive
+from support.metastore.writable import writable
 
 FACTOR, WORST, LEAST_SECONDS = 4, 1.15, 0.25
 HELD_BYTES = 2048
-"""Bytes for each location, delta or bucket: names and figures, and not what was read of them."""
+"""Bytes for each location: its name and figures, and not what was read of it."""
 LOCAL = ("--engine", "local", "--jobs", "1")
 COMMITTED = "--assume-committed=0s"
-CHANGING = ("compact", "clean", "purge", "nightly", "restore", "demo")
+CHANGING = {
+    "clean", "compact", "delete", "erase", "insert", "merge", "nightly", "purge", "restore", "stream", "truncate",
+    "update", "worker",
+}  # fmt: skip
+SCRIPTS = {
+    "find": "import acidctl, sys; acidctl.find(sys.argv[1], assume_committed=0).to_table()",
+    "spark": """
+import sys
+from acidctl.spark.datasource.hive_acid import HiveAcidDataSource
+source = HiveAcidDataSource({"path": sys.argv[1], "assumecommitted": "0s"})
+source.reader(source.schema()).partitions()
+""",
+    "stream": """
+import os, sys
+import acidctl.verbs.writing.stream as module
+from acidctl.cli.main import main
+module._CHUNK = module._MOST = 60
+os.dup2(os.open(sys.argv[1], os.O_RDONLY), 0)
+sys.argv[1:2] = ["stream", "hive:db.t", "--offset-key", "c0"]
+main()
+""",
+}
+"""What the command line has no command for; the stream has a transaction for each 60 bytes instead of each second."""
 SETTINGS = WriterSettings.for_delta("zlib")
+
+SMALL_PARENT = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(child.pid, 0)
+child.returncode = os.waitstatus_to_exitcode(status)
+print(child.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+"""Starts a command: the peak memory of a process counts that of the one it was started by, and this one is large."""
 
 
 def row_of(columns: int) -> OrcType:
@@ -206,27 +242,64 @@ def nothing(table: Path, size: int) -> None:
     del table, size
 
 
+def with_lines(table: Path, size: int) -> None:
+    """Write an empty table, and lines for a stream of as many transactions."""
+    table.with_name("source").write_text("".join(f'{{"c0": {number:51}}}\n' for number in range(1, size + 1)))
+
+
+def with_source(table: Path, size: int) -> None:
+    """Write a table of as many rows, and a file with half of them and as many new ones."""
+    with_rows(table, size)
+    parquet.write_table(
+        pa.table({"c0": np.arange(size // 2, size * 3 // 2, dtype=np.int32)}), table.with_name("source")
+    )
+
+
+def with_source_of_partitions(table: Path, size: int) -> None:
+    """Write partitions, and a file with a new row for each of them and for as many new ones."""
+    with_partitions(table, size)
+    days = [str(number) for number in range(2 * size)]
+    parquet.write_table(
+        pa.table({"c0": np.arange(100, 2 * size + 100, dtype=np.int32), "day": days}), table.with_name("source")
+    )
+
+
+def known(fake: FakeHive, table: Path, size: int, columns: str = "c0 int") -> None:
+    """Let the metastore know the table `db.t`, and all write ids and partitions that are on disk."""
+    del size
+    partitions = [path.name for path in table.glob("day=*")]
+    writable(fake, table, columns, "day string" if partitions else "")
+    for name in partitions:
+        fake.partition("db", "t", name)
+    newest = max((int(path.name.split("_")[-2]) for path in table.rglob("*delta_*_0000")), default=0)
+    fake.write_ids["db.t"] = list(fake.begin_many(newest))
+    fake.txns.clear()
+    fake.remembers = True
+
+
+def queued(fake: FakeHive, table: Path, size: int) -> None:
+    """Let a minor compaction of each partition wait."""
+    known(fake, table, size)
+    fake.entry("db", "t", "initiated", "day=0", type=1)
+    fake.queue += [replace(fake.queue[0], id=number + 1, partition=f"day={number}") for number in range(1, size)]
+
+
 def with_table_of_hive(table: Path, size: int) -> None:
-    """Write the table that a metastore in this process knows; see :func:`metastore_of`."""
+    """Write the table that a metastore in this process knows; see :func:`busy`."""
     del size
     write(table, 1)
 
 
-@contextmanager
-def metastore_of(table: Path, size: int) -> Iterator[FakeHive]:
-    """Serve so many open transactions with a lock each, as many aborted ones, and as many entries of the queue."""
-    with FakeHive() as fake:
-        fake.table("sales", "orders", str(table))
-        fake.write_ids["sales.orders"] = [fake.begin()]
-        fake.end(1)
-        for txn in fake.begin_many(size, ago=7200.0):
-            fake.lock("sales", "orders", txn=txn, ago=7200.0)
-        fake.begin_many(size, aborted=True)
-        first = fake.entry("sales", "orders", "succeeded", enqueued=60.0, started=50.0, ended=40.0)
-        fake.queue += [
-            replace(fake.queue[0], id=first + number, partition=f"day={number}") for number in range(1, size)
-        ]
-        yield fake
+def busy(fake: FakeHive, table: Path, size: int) -> None:
+    """Add so many open transactions with a lock each, as many aborted ones, and as many entries of the queue."""
+    fake.table("sales", "orders", str(table))
+    fake.write_ids["sales.orders"] = [fake.begin()]
+    fake.end(1)
+    for txn in fake.begin_many(size, ago=7200.0):
+        fake.lock("sales", "orders", txn=txn, ago=7200.0)
+    fake.begin_many(size, aborted=True)
+    first = fake.entry("sales", "orders", "succeeded", enqueued=60.0, started=50.0, ended=40.0)
+    fake.queue += [replace(fake.queue[0], id=first + number, partition=f"day={number}") for number in range(1, size)]
 
 
 @dataclass(frozen=True)
@@ -235,10 +308,11 @@ class Case:
 
     Attributes:
         size: of the smaller input.
-        words: the command; TABLE is the path, SIZE the number.
+        words: the command, or "python" and a key of :data:`SCRIPTS`; TABLE is the path, SIZE the number.
         build: makes the input.
         item: what is counted.
         holds: memory may follow the number of items.
+        hive: fills the metastore that the command asks.
     """
 
     @property
@@ -248,36 +322,38 @@ class Case:
     @property
     def changes(self) -> bool:
         """Return whether the command changes the table, so that it needs one of its own."""
-        return self.words[0] in CHANGING and "--dry-run" not in self.words
+        return not CHANGING.isdisjoint(self.words[:2]) and "--dry-run" not in self.words
 
-    def line(self, table: Path, size: int, address: str = "") -> list[str]:
-        """Return the words of the command, with the table's path and the numbers filled in."""
+    def line(self, table: Path, size: int, source: Path, address: str = "") -> list[str]:
+        """Return the command after `python`, with the paths and the numbers filled in."""
         aborted = ",".join(str(one) for one in range(2, size, 2))
         texts = {
             "TABLE": str(table),
+            "SOURCE": str(source),
             "SIZE": str(size),
             "MAXL": str((1 << 63) - 1),
             "ABORTED": aborted,
-            "HIVE": address,
         }
         words = list(self.words)
         for name, text in texts.items():
             words = [word.replace(name, text) for word in words]
-        return words
+        start = ["-c", SCRIPTS[words[1]], *words[2:]] if words[0] == "python" else ["-m", "acidctl", *words]
+        return [*start, "--metastore", address] if address else start
 
     item: str
     size: int
     build: Callable[[Path, int], None]
     words: tuple[str, ...]
     holds: bool = False
+    hive: Callable[[FakeHive, Path, int], None] | None = None
 
 
 def cases() -> list[Case]:
     """Every command on every kind of input for which its cost may grow."""
     found: list[Case] = []
 
-    def add(item: str, size: int, build: Callable[[Path, int], None], *lines: str, holds: bool = False) -> None:
-        found.extend(Case(item, size, build, tuple(line.split()), holds) for line in lines)
+    def add(item: str, size: int, build: Callable[[Path, int], None], *lines: str, **more: Any) -> None:
+        found.extend(Case(item, size, build, tuple(line.split()), **more) for line in lines)
 
     major = f"compact --major {COMMITTED} {' '.join(LOCAL)} TABLE"
     auto = f"compact --auto {COMMITTED} {' '.join(LOCAL)}"
@@ -324,16 +400,53 @@ def cases() -> list[Case]:
     add("tables", 500, with_tables, *looks, "report TABLE -o json", "erasure --where c0=999999 TABLE")
     insert_only = major.replace("TABLE", "--table-type insert-only TABLE")
     add("files", 1000, with_files, *looks, "validate TABLE", insert_only, "cat --count TABLE", holds=True)
-    add("obsolete", 1000, with_obsolete, *looks, "validate TABLE", "why TABLE delta_0000002_0000002_0000", clean)
-    add("bases", 1000, with_bases, *looks, "validate TABLE", clean)
-    add("minors", 1000, with_overwritten, *looks, "validate TABLE", "why TABLE", clean)
-    add("half minors", 400, with_half_minors, *looks, "validate TABLE", "cat --count TABLE")
-    add("trash runs", 500, with_trash, *looks, "validate TABLE", "purge --dry-run --older-than 0 TABLE")
-    add("trash runs", 500, with_trash, "purge --yes --older-than 0 TABLE", "restore TABLE")
+    add(
+        "obsolete",
+        1000,
+        with_obsolete,
+        *looks,
+        "validate TABLE",
+        "why TABLE delta_0000002_0000002_0000",
+        clean,
+        holds=True,
+    )
+    add("bases", 1000, with_bases, *looks, "validate TABLE", clean, holds=True)
+    add("minors", 1000, with_overwritten, *looks, "validate TABLE", "why TABLE", clean, holds=True)
+    add("half minors", 400, with_half_minors, *looks, "validate TABLE", "cat --count TABLE", holds=True)
+    add("trash runs", 500, with_trash, *looks, "validate TABLE", "purge --dry-run --older-than 0 TABLE", holds=True)
+    add("trash runs", 500, with_trash, "purge --yes --older-than 0 TABLE", "restore TABLE", holds=True)
     add("findings", 1000, with_findings, "validate TABLE", "ls TABLE", holds=True)
     asked = tuple(f"hive {line}" for line in ("txns", "locks", "compactions", "housekeep -n", "cleaner --once -n"))
     asked += ("status hive:sales.orders", "ls hive:sales.orders", "clean --dry-run hive:sales.orders")
-    add("transactions", 2500, with_table_of_hive, *(f"{line} --metastore HIVE" for line in asked), holds=True)
+    add("transactions", 2500, with_table_of_hive, *asked, holds=True, hive=busy)
+    one_row = ("update hive:db.t --yes --set c0=5 --where c0=1", "delete hive:db.t --yes --where c0=1")
+    written = (
+        "insert hive:db.t --yes SOURCE",
+        "merge hive:db.t --yes --key c0 SOURCE",
+        "delete hive:db.t --yes --keys SOURCE",
+    )
+    every_row = ("update hive:db.t --yes --set c0=c0+1 --where true", "truncate hive:db.t --yes")
+    erase = f"erase hive:db.t --yes --where c0=1 --older-than 0 --unsafe-retention {' '.join(LOCAL)}"
+    add("rows", 250_000, with_source, *written, *one_row, *every_row, erase, holds=True, hive=known)
+    for build, size in ((with_deltas, 400), (with_delete_deltas, 400), (with_buckets, 32)):
+        item = build.__name__[5:].replace("_", " ")
+        add(item, size, build, *one_row, *every_row, erase, "python spark TABLE", holds=True, hive=known)
+    of_partitions = with_source_of_partitions
+    keyed = tuple(line.replace("--key c0", "--key c0,day") for line in written)
+    add("partitions", 500, of_partitions, *keyed, *one_row, *every_row, erase, hive=known)
+    add("partitions", 500, with_partitions, "hive initiator --once -n", "hive request --minor -n db.t", hive=known)
+    add("partitions", 500, with_partitions, f"hive worker --once {' '.join(LOCAL)}", "hive compactions", hive=queued)
+    add("partitions", 500, with_partitions, "python find TABLE", "python spark TABLE")
+    add("batches", 100, with_lines, "python stream SOURCE", hive=known)
+    for kind in ("string", "double", "decimal(20,2)", "bigint", "timestamp", "boolean"):
+        add(
+            f"rows as {kind}",
+            250_000,
+            with_rows,
+            "cat -o jsonl hive:db.t",
+            holds=True,
+            hive=partial(known, columns=f"c0 {kind}"),
+        )
     wide = "t:SIZE:MAXL::ABORTED"
     add("aborted ids", 2000, with_aborted, f"cat --count --snapshot {wide} TABLE", f"ls --snapshot {wide} TABLE")
     add("aborted ids", 2000, with_aborted, f"compact --major --snapshot {wide} {' '.join(LOCAL)} TABLE", holds=True)
@@ -365,17 +478,16 @@ def _run(case: Case, size: int, original: Path) -> tuple[float, int]:
         if case.changes:
             table = Path(folder, "t")
             shutil.copytree(original, table, copy_function=os.link)
-        with metastore_of(table, size) if "HIVE" in case.words else nullcontext() as fake:
-            line = case.line(table, size, fake.address if fake else "")
-            command = [sys.executable, "-m", "acidctl", *line]
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            assert process.stderr
-            said = process.stderr.read().decode()
-            _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (0, 14, 15):
-            raise SystemExit(f"acidctl {' '.join(case.words)}: {process.returncode}: {said[-2000:]}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss << 10
+        with FakeHive() if case.hive else nullcontext() as fake:
+            if fake and case.hive:
+                case.hive(fake, table, size)
+            line = case.line(table, size, original.with_name("source"), fake.address if fake else "")
+            command = [sys.executable, "-S", "-c", SMALL_PARENT, sys.executable, *line]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+        status, seconds, peak = done.stdout.split()
+        if int(status) not in (0, 14, 15):
+            raise RuntimeError(f"status {status}: {done.stderr[-2000:]}")
+    return float(seconds), int(peak) << 10
 
 
 def main() -> int:
@@ -394,10 +506,15 @@ def judged(chosen: list[Case], scale: float, rounds: int, inputs: Path) -> int:
     failures = 0
     print(f"{'items':>22}  {'exponent':>8}  {'CPU s':>15}  {'memory':>16}  command", flush=True)
     for case in chosen:
-        size = int(case.size * scale)
-        (start, _), (few, low), (many, high) = (
-            measured(case, one, rounds, inputs) for one in (max(2, size // 50), size, size * FACTOR)
-        )
+        size = max(2, int(case.size * scale))
+        try:
+            (start, _), (few, low), (many, high) = (
+                measured(case, one, rounds, inputs) for one in (max(2, size // 50), size, size * FACTOR)
+            )
+        except RuntimeError as problem:
+            failures += 1
+            print(f"{case.title}: {problem} <--", flush=True)
+            continue
         is_told = few - start >= LEAST_SECONDS or many - start >= FACTOR * LEAST_SECONDS
         exponent = math.log((many - start) / max(few - start, 0.02)) / math.log(FACTOR) if is_told else 0.0
         each = (high - low) / (size * (FACTOR - 1))

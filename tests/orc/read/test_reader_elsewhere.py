@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.files.orc_bytes import written
 
-from acidctl.base import worker_pool
+from acidctl.base import parallel, worker_pool
 from acidctl.base.errors import BadDataError, EnvironmentProblem, UsageProblem
 from acidctl.base.guardian import NOTES
 from acidctl.orc.byte_source import ByteSource
@@ -115,3 +117,32 @@ def test_another_thread_starts_no_fork(path: str) -> None:
     thread.start()
     thread.join()
     assert kinds == [False]
+
+
+@pytest.mark.parametrize(("in_threads", "expected"), [(False, {"fork": 2, "start": 1}), (True, {"start": 4})])
+def test_many_files_need_few_processes(
+    path: str, in_threads: bool, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        real = getattr(worker_pool, f"_{name}")
+        monkeypatch.setattr(worker_pool, f"_{name}", lambda *a, **k: started.update([name]) or real(*a, **k))
+
+    counted("fork")
+    counted("start")
+    for name, value in (("_numbers", itertools.count(10**6)), ("_SPARE", []), ("_FORKS", 10**6 + 2)):
+        monkeypatch.setattr(worker_pool, name, value)
+    meeting = threading.Barrier(4 if in_threads else 1)
+
+    def read(_: int) -> int:
+        with open_orc(FS, path) as file:
+            meeting.wait(60)  # all are open at the same time
+            return file.read_stripe(0, ["a"]).num_rows
+
+    for _ in range(2):
+        counts = parallel.results(read, range(4), 4) if in_threads else map(read, range(4))
+        assert list(counts) == [501] * 4
+    assert started == expected
+    for worker in worker_pool._SPARE:
+        worker.end()
