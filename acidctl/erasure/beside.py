@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from acidctl.acid.names import is_hidden, parse_partition, unescape
 from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
+from acidctl.erasure.small_files import is_small_file
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _HOMES = "/user"
@@ -71,8 +72,9 @@ def _below(fs: FileSystem, path: str, root: str, kind: HolderKind, on_closed: On
     try:
         entry = fs.stat(path)
         if not entry.is_dir:
-            if entry.size:
-                yield StrayFile(PhysicalFile(holder, path, entry._replace(path=base_name(path))), _keys(path, root))
+            named = entry._replace(path=base_name(path))
+            if entry.size and not is_small_file(fs, parent_of(path), named, {}):  # as a log of acidctl
+                yield StrayFile(PhysicalFile(holder, path, named), _keys(path, root))
             return
         listing = fs.list_tree(path)
     except NotFoundError:

@@ -59,15 +59,16 @@ class ErasureStep:
 
 
 def erasure_steps(survey: Survey | None, files: Iterable[SearchedFile], live: int | None) -> tuple[ErasureStep, ...]:
-    """Return the steps that remove the matching rows of some files.
+    """Return the steps that remove the matching rows of some files, and staging files that cannot be read.
 
     Args:
         survey: of the location; None beside the locations of a table.
         live: number of such rows that readers see; None if not known.
     """
     files = list(files)
-    held = {file.holder for file in files if file.matched.events}
-    unknown = {file.holder.name for file in files if file.problem}
+    torn = {file.holder for file in files if file.problem and file.holder.kind is HolderKind.STAGING}
+    held = {file.holder for file in files if file.matched.events} | torn
+    unknown = {file.holder.name for file in files if file.problem and file.holder not in torn}
     names = {kind: tuple(sorted({holder.name for holder in held if holder.kind is kind})) for kind in HolderKind}
     steps = [ErasureStep(Remedy.DELETE)] if live or (live is None and names[HolderKind.CURRENT]) else []
     if survey:

@@ -286,7 +286,8 @@ class WriteTransaction:
         """Call the row counts accurate again, with the new rows, once the transaction is committed.
 
         Not earlier: Hive counts on from what it finds, even if the transaction that wrote it is open or was aborted.
-        Counts that another writer has changed meanwhile are left as they are; the metastore checks it once more.
+        Counts that another writer has changed meanwhile are left as they are; the metastore checks it once more. A lock
+        keeps Hive's ALTER away, whose change would be lost; while somebody else excludes it, counts stay given up.
 
         Args:
             growth: the effect on each location that got files; those of many partitions stay given up, since altering
@@ -306,8 +307,13 @@ class WriteTransaction:
                 struct.set_long(write_id, self.write_id)
             return is_ours
 
+        shared = interface.LockComponent(database=self._table.database, table=self._table.name)
         with suppress(AcidctlError):  # the rows are written, and the counts are only given up
-            self._alter(list(worth), change)
+            held = LockedTransaction(self._metastore, self._heartbeats, (shared,), interface.TxnType.READ_ONLY)
+            try:
+                self._alter(list(worth), change)
+            finally:
+                held.release()
 
     @property
     def _keeps_counts(self) -> bool:

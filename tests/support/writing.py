@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import acidctl
+from acidctl.location.walk import is_log
 from acidctl.metastore.interface import TxnState
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import writable
@@ -26,15 +27,15 @@ class WrittenTable:
 
     def rows(self) -> list[tuple[object, ...]]:
         """Return the rows that a new reader sees, sorted by their first column."""
-        if not any(self.path.iterdir()):
+        if not self.names:
             return []
         found = acidctl.open_table("hive:db.t", metastore=self.hive.address).scan().to_table()
         return sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: (row[0] is None, row[0]))
 
     @property
     def names(self) -> list[str]:
-        """Return the names of everything at the location."""
-        return sorted(path.name for path in self.path.iterdir())
+        """Return the names of everything at the location but acidctl's log."""
+        return sorted(path.name for path in self.path.iterdir() if not is_log(path.name))
 
     @property
     def is_quiet(self) -> bool:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from support.files.acid_files import inserts, write_acid
 from support.metastore.fake_hive import FakeHive
-from support.metastore.writable import client, files_of, rows_of, table_of, writable
+from support.metastore.writable import client, files_of, rows_of, table_of, writable, writers_locks
 
 from acidctl.base.errors import AcidctlError, ConflictError, UsageProblem
 from acidctl.metastore.interface import LockLevel, LockType, Operation
@@ -59,7 +59,7 @@ def test_only_an_existing_partition_that_is_named_is_locked_alone(hive: FakeHive
     overwrite(hive, {"day": "2"}, a=[5])
     overwrite(hive, {"day": "9"}, a=[6])
     overwrite(hive, a=[7], day=["2"])
-    assert [(lock.type, lock.level, lock.partition, lock.is_dynamic) for lock in hive.wanted_locks] == [
+    assert [(lock.type, lock.level, lock.partition, lock.is_dynamic) for lock in writers_locks(hive)] == [
         (LockType.EXCLUSIVE, LockLevel.PARTITION, "day=2", False),
         (LockType.EXCLUSIVE, LockLevel.TABLE, None, True),
         (LockType.EXCLUSIVE, LockLevel.TABLE, None, True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,16 @@ from support.metastore.writable import writable
 
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import CommitTxnRequest, FieldSchema, TxnState
+from acidctl.metastore.interface import (
+    AlterTableRequest,
+    AlterTableResponse,
+    CommitTxnRequest,
+    FieldSchema,
+    LockInfo,
+    LockState,
+    LockType,
+    TxnState,
+)
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.txn.transaction import UnknownOutcome
@@ -236,4 +246,37 @@ def test_a_commit_asks_hive_4_to_look_for_conflicts_of_changed_rows(
 
     monkeypatch.setattr(FakeHive, "_do_commit_txn", recorded)
     STATEMENTS[name][0](client(hive))
-    assert commits == [False if name != "insert" and hive.version > 3 else None]
+    assert commits[0] is (False if name != "insert" and hive.version > 3 else None)
+
+
+def test_a_lock_keeps_others_from_altering_the_table_while_its_counts_are_restored(hive: FakeHive) -> None:
+    if hive.version < 4:
+        pytest.skip("Hive 3 keeps no counts")
+    held: list[list[LockType]] = []
+    alter = FakeHive._do_alter_table_req
+
+    def recorded(self: FakeHive, request: AlterTableRequest) -> AlterTableResponse:
+        held.append([LockType(lock.type) for lock in self.locks if (lock.database, lock.table) == ("db", "t")])
+        return alter(self, request)
+
+    with patch.object(FakeHive, "_do_alter_table_req", recorded):
+        insert(client(hive))
+    assert held == [[LockType.SHARED_READ]] * 2
+    assert hive.tables["db", "t"].parameters["numRows"] == "3"
+    assert not hive.locks
+
+
+def test_counts_are_given_up_while_somebody_else_alters_the_table(hive: FakeHive) -> None:
+    if hive.version < 4:
+        pytest.skip("Hive 3 keeps no counts")
+    commit = FakeHive._do_commit_txn
+
+    def then_locked(self: FakeHive, request: CommitTxnRequest) -> None:
+        commit(self, request)
+        if not self.locks:
+            self.locks.append(LockInfo(99, "db", "t", None, LockState.ACQUIRED, LockType.EXCLUSIVE, 0, 0, 0, "u", "h"))
+
+    with patch.object(FakeHive, "_do_commit_txn", then_locked):
+        insert(client(hive))
+    assert "COLUMN_STATS_ACCURATE" not in hive.tables["db", "t"].parameters
+    assert rows(hive) == [(1, "x"), (2, "y"), (3, "z")]

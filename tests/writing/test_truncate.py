@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from support.files.acid_files import inserts, write_acid
 from support.metastore.fake_hive import FakeHive
-from support.metastore.writable import INSERT_ONLY, client, files_of, rows_of, table_of, writable
+from support.metastore.writable import INSERT_ONLY, client, files_of, rows_of, table_of, writable, writers_locks
 
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError
 from acidctl.metastore.errors import LostTransaction
@@ -43,13 +43,13 @@ def truncate(hive: FakeHive, partition: dict[str, str] | None = None) -> Written
 def test_all_partitions_or_those_with_the_values_are_empty(hive: FakeHive) -> None:
     written = truncate(hive, {"K": "1"})
     assert (written.lock, written.partitions) == ("EXCLUSIVE", ("day=1/k=1", "day=2/k=1"))
-    assert [lock.partition for lock in hive.wanted_locks] == list(written.partitions)
-    assert {(lock.type, lock.level, lock.operation, lock.is_dynamic) for lock in hive.wanted_locks} == {
+    assert [lock.partition for lock in writers_locks(hive)] == list(written.partitions)
+    assert {(lock.type, lock.level, lock.operation, lock.is_dynamic) for lock in writers_locks(hive)} == {
         (LockType.EXCLUSIVE, LockLevel.PARTITION, Operation.UPDATE, False)
     }
     assert rows_of(hive) == [OLD[1]]
     written = truncate(hive)
-    assert (hive.wanted_locks[-1].partition, hive.wanted_locks[-1].level) == (None, LockLevel.TABLE)
+    assert (writers_locks(hive)[-1].partition, writers_locks(hive)[-1].level) == (None, LockLevel.TABLE)
     assert hive.components == [(written.txn, written.partitions, Operation.UPDATE)]
     assert rows_of(hive) == []
 
@@ -69,7 +69,7 @@ def test_a_partition_that_appears_before_the_lock_is_not_left_out(hive: FakeHive
 def test_so_many_partitions_that_the_table_is_locked(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acidctl.writing.truncate.BATCH", 1)
     written = truncate(hive, {"day": "1"})
-    assert [lock.partition for lock in hive.wanted_locks] == [None]
+    assert [lock.partition for lock in writers_locks(hive)] == [None]
     assert hive.components == [(written.txn, written.partitions, Operation.UPDATE)]
     assert rows_of(hive) == [OLD[2]]
 

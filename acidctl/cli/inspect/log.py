@@ -51,10 +51,11 @@ _SHOWN = 20
 )
 def command(call: Call[None], *, limit: int | None, since: float | None) -> int:
     """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, what was
-    restored, purged or repaired; when, by whom, and with which result.
+    restored, purged or repaired, and statements that changed rows; when, by whom, and with which result.
 
-    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. A run that was
-    interrupted may not be in it: `acidctl restore --list` shows what it left.
+    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. Statements are
+    in the log of the table's directory; those of `acidctl stream` and of Spark are left out. A run that was interrupted
+    may not be in it: `acidctl restore --list` shows what it left.
 
     The log is for people only: whoever may write into the table may also change its log. If the store knows the owner
     of the log's file, JSON has it as `owner`.
@@ -144,11 +145,15 @@ def _details(entry: LogEntry) -> str:
     ids = write_id_range(low, high) if low is not None and high is not None else ""
     outputs = facts.get("outputs")
     entries, read, size, left = (entry.number(key) for key in ("entries", "inputBytes", "bytes", "left"))
+    rows = {key: count for key in ("inserted", "updated", "deleted") if (count := entry.number(key))}
+    write_id, txn = entry.number("writeId"), entry.number("transaction")
     amounts = [human_count(entries, "entry", "entries")] if entries is not None else []
     if size is not None:
         amounts.append(human_bytes(size) if read is None else f"{human_bytes(read)} -> {human_bytes(size)}")
     parts = [
         ids,
+        f"write id {write_id}, transaction {txn}" if write_id and txn else "",
+        ", ".join(f"{human_count(count, 'row')} {key}" for key, count in rows.items()),
         *(text for key in ("kind", "repair") if isinstance(text := facts.get(key), str)),
         f"to {some_of(outputs)}" if isinstance(outputs, list) and outputs else "",
         ", ".join(amounts),

@@ -127,6 +127,7 @@ class _Loads:
                 lambda metastore, table: Insert(metastore, table, rows.to_reader()),
                 repeats=True,
                 once=once,
+                is_logged=False,  # it would push all else out of the log
             )
             yield from made
         self.seen = source.highest

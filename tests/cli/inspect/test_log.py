@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support.command_line import Result
 from support.tables import CLEAN_NOW, age, make
+from support.writing import written_table
 
 from acidctl.api import Location
 from acidctl.base.errors import StorageError
@@ -119,3 +121,22 @@ def test_a_log_that_cannot_be_written_fails_nothing(
     assert found.status == 0
     assert "the clean is not in the log" in found.err
     assert not (table / "delta_0000001_0000001_0000").exists()
+
+
+def test_statements_are_told_with_their_rows_and_their_transaction(acidctl: Acidctl, tmp_path: Path) -> None:
+    with written_table(tmp_path / "t", {"a": "int"}, {"p": "int"}) as table:
+        door = table.door.table("db.t")
+        door.insert(pa.table({"a": [1, 2, 3], "p": [1, 1, 2]}))
+        door.update("a = 5", "a = 1")
+        door.delete("a = 77")  # which changes nothing
+        door.truncate(partition={"p": 1})
+        found = lines(acidctl, tmp_path / "t")
+    assert [(one["verb"], one["result"]) for one in found] == [
+        ("truncate", "written"), ("update", "written"), ("insert", "written"),
+    ]  # fmt: skip
+    _, updated, inserted = (one["facts"] for one in found)
+    assert (inserted["table"], inserted["writeId"], inserted["inserted"], inserted["partitions"]) == ("db.t", 1, 3, 2)
+    assert (updated["updated"], updated["inserted"], updated["transaction"] > 1) == (1, 0, True)
+    shown = acidctl("log", tmp_path / "t").out
+    assert "3 rows inserted" in shown
+    assert f"write id 2, transaction {updated['transaction']}" in shown

@@ -98,3 +98,8 @@ def rows_of(hive: FakeHive) -> list[tuple[Any, ...]]:
 def files_of(path: Path) -> list[str]:
     """Return the paths of all files below a directory."""
     return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
+
+
+def writers_locks(hive: FakeHive) -> list[wire.LockComponent]:
+    """Return the locks of statements that replace rows, without that under which counts are restored."""
+    return [lock for lock in hive.wanted_locks if lock.type == wire.LockType.EXCLUSIVE]

@@ -13,6 +13,7 @@ from support.command_line import Result
 from support.writing import WrittenTable, written_table
 
 from acidctl.base.errors import ExitStatus
+from acidctl.location.walk import is_log
 
 Run = Callable[..., Result]
 NOW = ("--older-than", "0", "--unsafe-retention", "--engine", "local")
@@ -204,3 +205,18 @@ def test_a_file_that_cannot_be_read_leaves_the_proof_open(erase: Run, table: Wri
         False,
     )
     assert not holds(table, b"ann")
+
+
+def test_staging_files_that_were_cut_off_go_as_well(erase: Run, table: WrittenTable) -> None:
+    """Nobody can read them, and they may hold such a row."""
+    held = table.path / "day=x" / "delta_0000001_0000001_0000" / "bucket_00000"
+    for torn in (table.path / "day=x" / "_tmp_1" / held.name, table.path / "day=x" / ".acidctl-lock-7701538d13ba"):
+        torn.parent.mkdir(exist_ok=True)
+        torn.write_bytes(held.read_bytes()[:100])
+        os.utime(torn, (0, 0))
+        os.utime(torn.parent, (0, 0))
+    assert erase("--dry-run", "-o", "json").one()["steps"] == ["delete", "compact", "clean", "clean-leftovers"]
+    done = erase("--yes")
+    assert done.status == 0, done.err
+    assert not holds(table, b"ann")
+    assert sorted(path.name for path in (table.path / "day=x").iterdir() if not is_log(path.name))[1:] == []
