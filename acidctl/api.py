@@ -453,9 +453,7 @@ def storage_of(options: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def resolver_of(
-    snapshot: str | ValidWriteIds | SnapshotSpec | None,
-    assume_committed: Duration | None,
-    warehouse: Warehouse | None,
+    snapshot: str | ValidWriteIds | SnapshotSpec | None, assume_committed: Duration | None, warehouse: Warehouse | None
 ) -> SnapshotResolver:
     spec = SnapshotSpec.of(snapshot)
     if assume_committed is not None:

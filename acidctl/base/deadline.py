@@ -26,6 +26,15 @@ def duration_seconds(text: str) -> float | None:
     return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", known))
 
 
+def duration_text(seconds: float) -> str:
+    """Return ``90s``, ``30m``, ``24h`` or ``7d``, as :func:`duration_seconds` takes it; ``0`` for no time."""
+    for unit in "dhm":
+        size = _SECONDS[unit]
+        if seconds % size == 0 and seconds >= (2 * size if unit == "d" else size):
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s" if seconds else "0"
+
+
 def as_seconds(value: Duration, name: str) -> float:
     """Return the seconds of a duration that a caller gives; UsageProblem if it is not one, or is negative.
 

@@ -85,7 +85,7 @@ class Program(LazyGroup):
     multiple=True,
     metavar="SECTION.KEY=VALUE",
     envvar="ACIDCTL_SET",
-    is_eager=True,  # completion of names asks for the settings of the metastore
+    is_eager=True,  # its secrets are hidden before another option can be wrong
     expose_value=False,
     callback=take_settings,
     help="A setting as in the configuration file: metastore.auth, .principal, .ca, .timeout; storage.user, .token, "
@@ -341,18 +341,12 @@ def _say_interrupted(hint: str) -> None:
     _say(f"interrupted; {hint}" if hint else "interrupted", "", "", ExitStatus.INTERRUPTED)
 
 
-_GONE = {"--list-rules": "`acidctl explain rules` lists them"}
-"""Hints for options that were removed."""
-
-
 def _show_usage(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"see `{context.command_path} --help`" if context else ""
-    if isinstance(error, click.NoSuchOption):
-        hint = _GONE.get(error.option_name, hint)
     _say(error.format_message(), _source_of(error), hint, error.exit_code)
 
 

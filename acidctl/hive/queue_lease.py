@@ -26,14 +26,7 @@ from acidctl.base.errors import (
 )
 from acidctl.compaction.beside_hive import in_the_way, refuse_beside_hive
 from acidctl.compaction.publish import remove_hidden
-from acidctl.compaction.request import (
-    CompactionRequest,
-    Mode,
-    NoWork,
-    Planned,
-    PlanRefused,
-    plan_location,
-)
+from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, PlanRefused, plan_location
 from acidctl.compaction.run import Compacted, failed
 from acidctl.hive.queue_entries import ABORTED_COMPACTION, free_single, give_back, own_pool, worker_id
 from acidctl.hive.table_names import partition_of

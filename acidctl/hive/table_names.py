@@ -116,10 +116,7 @@ def newer_than_metastore(
 
 
 def wishes_for(
-    warehouse: Warehouse,
-    names: Sequence[str],
-    template: Wish,
-    on_sorted: Callable[[HiveTable], None] = lambda _: None,
+    warehouse: Warehouse, names: Sequence[str], template: Wish, on_sorted: Callable[[HiveTable], None] = lambda _: None
 ) -> Iterator[Wish]:
     """Yield a request for each named location, without duplicates.
 

@@ -86,10 +86,7 @@ class Metastore:
     """
 
     def __init__(
-        self,
-        settings: MetastoreSettings,
-        connect: Callable[..., Connection] = Connection,
-        rounds: int = _ROUNDS,
+        self, settings: MetastoreSettings, connect: Callable[..., Connection] = Connection, rounds: int = _ROUNDS
     ) -> None:
         self.settings = settings
         self.until = Deadline()

@@ -24,16 +24,7 @@ from acidctl.location.change.work_log import log_done
 from acidctl.location.snapshot import Snapshot
 from acidctl.outcome import Result
 from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
-from acidctl.repair.backup import (
-    BACKUP,
-    RepairRun,
-    backup_runs,
-    entry_of,
-    finish,
-    settle,
-    unfinished,
-    write_note,
-)
+from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, entry_of, finish, settle, unfinished, write_note
 from acidctl.repair.plan import CannotRepair, Fix, Made, RepairKind, RepairPlan, Scope
 from acidctl.storage.port import FileSystem, join, narrowest, parent_of
 

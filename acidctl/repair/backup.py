@@ -240,12 +240,7 @@ def entry_of(verb: str, result: str, run: RepairRun, night: str = "") -> LogEntr
     return LogEntry(verb, result, run.id, facts=facts | of_night(night))
 
 
-def undo_last(
-    fs: FileSystem,
-    location: str,
-    run_id: str | None = None,
-    locking: Locking | None = None,
-) -> RepairRun:
+def undo_last(fs: FileSystem, location: str, run_id: str | None = None, locking: Locking | None = None) -> RepairRun:
     """Undo the newest repair of a location, or the newest that has an id beginning with `run_id`.
 
     Raises:

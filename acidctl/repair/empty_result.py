@@ -37,11 +37,7 @@ def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
 
 
 def _fix(
-    snapshot: Snapshot,
-    lost: LostRows,
-    empty: dict[str, LostRows],
-    hidden: Mapping[str, tuple[str, ...]],
-    scope: Scope,
+    snapshot: Snapshot, lost: LostRows, empty: dict[str, LostRows], hidden: Mapping[str, tuple[str, ...]], scope: Scope
 ) -> Fix:
     name, problem = lost.result.name, lost_events(lost.rows, lost.deletes)
     by_hand = (

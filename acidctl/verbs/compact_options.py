@@ -35,7 +35,6 @@ class WriteOptions(Options):
         "bytes",
         "--verify",
         choices=("keys", "bytes", "full", "inputs"),
-        shown="bytes",
         help="How a result is checked before it is published. keys: the ids of all rows; bytes: also all bytes, which "
         "reads the result again; full: also all column values, which decodes everything twice; inputs: also the inputs "
         "first, like `acidctl validate --deep`; a location with errors is not compacted.",
@@ -44,7 +43,6 @@ class WriteOptions(Options):
         (),
         "--property",
         kind=Kind.PAIRS,
-        metavar="KEY=VALUE",
         help="A table property as in Hive's ALTER TABLE ... COMPACT. For the files that are written: orc.compress, "
         "orc.stripe.size, orc.row.index.stride, orc.bloom.filter.columns (default: those of the newest input; any of "
         "these re-encodes every row). For the decision of --auto: compactorthreshold.<key>. Repeatable.",

@@ -26,18 +26,12 @@ class EngineOptions(Options):
     """The options that choose the engine and set up Spark."""
 
     engine: str = option(
-        "spark",
-        "--engine",
-        choices=("spark", "local"),
-        shown="spark",
-        help="Spark, or processes of this machine without Java.",
+        "spark", "--engine", choices=("spark", "local"), help="Spark, or processes of this machine without Java."
     )
     master: str | None = option(
         None, "--master", metavar="URL", help="Spark master; by default Spark runs on this machine (local[*])."
     )
-    conf: tuple[tuple[str, str], ...] = option(
-        (), "--conf", kind=Kind.PAIRS, metavar="KEY=VALUE", help="A Spark setting. Repeatable."
-    )
+    conf: tuple[tuple[str, str], ...] = option((), "--conf", kind=Kind.PAIRS, help="A Spark setting. Repeatable.")
 
     @property
     def is_local(self) -> bool:

@@ -18,24 +18,19 @@ class CleanOptions(TrashOptions):
 
     dry_run: bool = option(False, "-n", "--dry-run", help="Show the plan and stop.")
     older_than: float = option(
-        86400.0,
-        "--older-than",
-        kind=Kind.DURATION,
-        shown="24h",
-        help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
+        86400.0, "--older-than", help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0."
     )
     unsafe_retention: bool = option(
         False, "--unsafe-retention", typed=True, help="Allow --older-than below 1h: nothing reads the tables."
     )
     leftovers: bool = option(False, "--leftovers", help="Remove abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
     plan: str | None = option(
-        None, "--plan", kind=Kind.NEW_FILE, metavar="FILE", typed=True, help="Save the plan for --apply, and stop."
+        None, "--plan", kind=Kind.NEW_FILE, typed=True, help="Save the plan for --apply, and stop."
     )
     apply: str | None = option(
         None,
         "--apply",
         kind=Kind.FILE,
-        metavar="FILE",
         typed=True,
         help="Carry out the plan of FILE in every location that has not changed. FILE holds no credentials: give --set "
         "storage.* again. Without --snapshot, --assume-committed or a metastore, the snapshot of FILE counts if only "
@@ -54,11 +49,7 @@ class RestoreOptions(Options):
 
     list: bool = option(False, "--list", typed=True, help="List the runs that can be undone and stop.")
     run_id: str | None = option(
-        None,
-        "--run",
-        metavar="ID",
-        typed=True,
-        help="Which run, or how its id begins; the newest by default.",
+        None, "--run", metavar="ID", typed=True, help="Which run, or how its id begins; the newest by default."
     )
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be restored and stop.")
     locks: LockOptions = group(LockOptions)
@@ -78,10 +69,7 @@ class PurgeOptions(Options):
         help="Delete only this run: its id, or a unique beginning of it; see `acidctl restore --list`.",
     )
     older_than: float | None = option(
-        None,
-        "--older-than",
-        kind=Kind.DURATION,
-        help="Only runs that began at least this long ago: 7d. Default: all.",
+        None, "--older-than", kind=Kind.DURATION, help="Only runs that began at least this long ago: 7d. Default: all."
     )
     locks: LockOptions = group(LockOptions)
     work: WorkOptions = group(WorkOptions)
@@ -92,17 +80,12 @@ class NightlyOptions(RunOptions, TrashOptions):
     """The options of `acidctl nightly`."""
 
     older_than: float = option(
-        86400.0,
-        "--older-than",
-        kind=Kind.DURATION,
-        shown="24h",
-        help="Keep what was superseded, or written, less than this long ago; at least 1h.",
+        86400.0, "--older-than", help="Keep what was superseded, or written, less than this long ago; at least 1h."
     )
     purge_older_than: float = option(
         7 * 86400.0,
         "--purge-older-than",
         kind=Kind.DURATION,
-        shown="7d",
         help="Keep trash and backups of repairs for this long. What this run cleans is never purged.",
     )
     leftovers: bool = option(False, "--leftovers", help="Clean abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
@@ -125,7 +108,5 @@ class NightlyOptions(RunOptions, TrashOptions):
         from acidctl.verbs.policy import TablePolicy
 
         return TablePolicy(
-            min_deltas=self.min_deltas,
-            older_than=self.older_than,
-            purge_older_than=self.purge_older_than,
+            min_deltas=self.min_deltas, older_than=self.older_than, purge_older_than=self.purge_older_than
         )

@@ -55,7 +55,6 @@ class Option:
 
     Attributes:
         flags: ``("-n", "--dry-run")``; with a slash in one of them, ``--lock/--no-lock``, it can be turned off.
-        shown: the default, as the help shows it; None shows none.
         typed: it must be typed: no file and no environment variable sets it.
         choices: the values that it takes; empty for any.
         least, most: bounds of a number.
@@ -65,7 +64,6 @@ class Option:
     help: str
     kind: Kind
     metavar: str | None = None
-    shown: str | None = None
     typed: bool = False
     choices: tuple[str, ...] = ()
     least: int = 0
@@ -82,10 +80,10 @@ def option(
     """Return a field of an options dataclass that is an option of the command line.
 
     Args:
-        kind: by default a flag for a bool, else a text.
+        kind: by default a flag for a bool, a duration for a float, else a text.
         more: further attributes of :class:`Option`.
     """
-    guessed = Kind.FLAG if isinstance(default, bool) else Kind.TEXT
+    guessed = {bool: Kind.FLAG, float: Kind.DURATION}.get(type(default), Kind.TEXT)
     return field(default=default, metadata={_OPTION: Option(flags, help, kind or guessed, **more)})
 
 
@@ -194,9 +192,7 @@ class LockOptions(Options):
         kind=Kind.FLAG,
         help="Lock each location, so that no two runs work on it at once. Default: if the store can lock.",
     )
-    lock_wait: float = option(
-        0.0, "--lock-wait", kind=Kind.DURATION, help="Wait this long for another run's lock, e.g. 10m.", shown="0"
-    )
+    lock_wait: float = option(0.0, "--lock-wait", help="Wait this long for another run's lock, e.g. 10m.")
     break_lock: bool = option(
         False,
         "--break-lock",
@@ -226,4 +222,4 @@ class WorkOptions(Options):
     """The options for the number of locations at a time, and for the length of a run."""
 
     deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
-    jobs: int = option(4, "--jobs", kind=Kind.COUNT, shown="4", help="Locations at a time.")
+    jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Locations at a time.")

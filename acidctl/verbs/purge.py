@@ -108,11 +108,7 @@ def _errors(found: TableLocation, runs: list[KeptRun] | AcidctlError | None, beg
 
 
 def _due(
-    runs: list[KeptRun] | AcidctlError | None,
-    beginning: str,
-    latest: float | None,
-    *,
-    keep: str,
+    runs: list[KeptRun] | AcidctlError | None, beginning: str, latest: float | None, *, keep: str
 ) -> tuple[list[KeptRun], list[KeptRun]]:
     """Return the usable runs with an id that begins so, except `keep`, that began by `latest`; and those that stay.
 

@@ -7,14 +7,12 @@ import click
 from acidctl.cli.options import shared
 
 
-@shared.command(
-    "completion",
-)
+@shared.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the completion script of SHELL, which the shell reads at its start.
 
-    Commands, options, files and names of tables are completed. Packages install the same scripts.
+    Commands, options and files are completed. Packages install the same scripts.
     """
     from click.shell_completion import get_completion_class
 

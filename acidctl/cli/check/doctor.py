@@ -30,9 +30,7 @@ Part = tuple[Record, Sequence[AcidctlError]]
 """A part of the record, and the problems that it shows."""
 
 
-@shared.command(
-    "doctor",
-)
+@shared.command("doctor")
 @click.argument("locations", nargs=-1, metavar="[LOCATION]...", type=LOCATION)
 @click.option(
     "--metastore",

@@ -8,12 +8,7 @@ from acidctl.verbs.repair import RepairOptions, repair
 
 
 @verb_command(
-    "repair",
-    RepairOptions,
-    source=shared.named_locations,
-    extras=(shared.table_type_option,),
-    changes=True,
-    asks=True,
+    "repair", RepairOptions, source=shared.named_locations, extras=(shared.table_type_option,), changes=True, asks=True
 )
 def command(call: Call[RepairOptions]) -> int:
     """Mend what `acidctl validate` finds broken, if that can be done safely; say why the rest cannot be mended.

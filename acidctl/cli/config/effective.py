@@ -10,14 +10,7 @@ import click
 
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.command_table import SUMMARIES, walk
-from acidctl.cli.config.settings import (
-    Name,
-    Settings,
-    Value,
-    options_of,
-    variable_of,
-    wrong_variables,
-)
+from acidctl.cli.config.settings import Name, Settings, Value, options_of, variable_of, wrong_variables
 from acidctl.cli.output.redact import shown_setting
 from acidctl.orc.limits import LIMITS
 from acidctl.verbs.policy import specificity

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from acidctl.verbs.hive.cleaner import CleanedEntry
 
 
-@service_command(
-    "cleaner",
-    CleanerOptions,
-    asks=True,
-)
+@service_command("cleaner", CleanerOptions, asks=True)
 def command(
     call: Call[CleanerOptions],
     *,

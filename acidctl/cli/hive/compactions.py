@@ -55,9 +55,7 @@ _LAYOUT = Layout(
 _STUCK_LAYOUT = Layout(_FIRST, "why, and what frees it", lambda entry: f"{entry['why']}; {entry['frees']}")
 
 
-@shared.command(
-    "compactions",
-)
+@shared.command("compactions")
 @tables_argument
 @click.option("--state", type=click.Choice(tuple(_STYLES)), help="Only entries in this state.")
 @click.option("--pool", metavar="NAME", help="Only those of this pool of workers (Hive 4).")

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from acidctl.metastore.housekeeping import Dead
 
 
-@shared.command(
-    "housekeep",
-)
+@shared.command("housekeep")
 @click.option(
     "--older-than",
     type=DURATION,
@@ -34,14 +32,7 @@ if TYPE_CHECKING:
 @shared.typed_option("--force", is_flag=True, help="Run even if the server runs Hive's housekeeping.")
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
-def command(
-    older_than: float | None,
-    dry_run: bool,
-    yes: bool,
-    force: bool,
-    metastore: Metastore,
-    output: str,
-) -> int:
+def command(older_than: float | None, dry_run: bool, yes: bool, force: bool, metastore: Metastore, output: str) -> int:
     """Abort transactions and release locks whose heartbeat has timed out.
 
     Hive's own housekeeping does this. A standalone metastore, or Hive 4 without metastore.housekeeping.threads.on, does

@@ -21,11 +21,7 @@ _QUIET = ("nothing-to-do", "skipped")
 """Results of most locations of a warehouse, which are only counted for people."""
 
 
-@service_command(
-    "initiator",
-    InitiatorOptions,
-    changes=False,
-)
+@service_command("initiator", InitiatorOptions, changes=False)
 def command(
     call: Call[InitiatorOptions],
     *,

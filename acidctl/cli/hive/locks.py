@@ -53,9 +53,7 @@ _LAYOUT = Layout[Record](
 )
 
 
-@shared.command(
-    "locks",
-)
+@shared.command("locks")
 @tables_argument
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")
 @view_options

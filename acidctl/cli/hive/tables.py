@@ -63,9 +63,7 @@ _LAYOUT = Layout[Record](
 )
 
 
-@shared.command(
-    "tables",
-)
+@shared.command("tables")
 @tables_argument
 @click.option(
     "--partitions",

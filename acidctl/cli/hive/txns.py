@@ -9,16 +9,7 @@ import click
 
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.guardian import NOTES
-from acidctl.cli.hive.records import (
-    Record,
-    lock_record,
-    locks_text,
-    sentence,
-    some,
-    tables_argument,
-    txn_record,
-    whole,
-)
+from acidctl.cli.hive.records import Record, lock_record, locks_text, sentence, some, tables_argument, txn_record, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
@@ -82,9 +73,7 @@ _BLOCKERS = Layout[Record](
 )
 
 
-@shared.command(
-    "txns",
-)
+@shared.command("txns")
 @tables_argument
 @click.option("--open", "only", flag_value="open", help="Only open ones.")
 @click.option("--aborted", "only", flag_value="aborted", help="Only aborted ones that the metastore still lists.")
@@ -94,9 +83,7 @@ _BLOCKERS = Layout[Record](
 @click.option("--user", metavar="NAME", help="Only those of this user.")
 @click.option("--blocking", is_flag=True, help="Only those that hold back a cleaning, with what waits for them.")
 @click.option(
-    "--sizes/--no-sizes",
-    default=True,
-    help="With --blocking: list the locations to count the bytes that wait, or not.",
+    "--sizes/--no-sizes", default=True, help="With --blocking: list the locations to count the bytes that wait, or not."
 )
 @shared.storage_options
 @view_options

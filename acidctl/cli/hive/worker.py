@@ -23,11 +23,7 @@ _QUIET_SECONDS = 300.0
 """Seconds between two reports of the same error of the metastore."""
 
 
-@service_command(
-    "worker",
-    WorkerOptions,
-    has_names=False,
-)
+@service_command("worker", WorkerOptions, has_names=False)
 def command(call: Call[WorkerOptions], *, metastore: Metastore, listen: str | None) -> int:
     """Compact what waits in Hive's queue until it is stopped, beside Hive's own workers or in place of them.
 
@@ -81,8 +77,7 @@ def _put(results: Results, once: bool, done: Worked) -> None:
     if not done.error:
         text = done.of.line() if done.of and done.of.is_changed else ""
         results.put(
-            record,
-            f"{done.entry}: {text or f'{done.location}: {done.kind}: {done.reason or done.result.words}'}",
+            record, f"{done.entry}: {text or f'{done.location}: {done.kind}: {done.reason or done.result.words}'}"
         )
         return
     results.put({**record, "error": done.error.code, "message": str(done.error)})

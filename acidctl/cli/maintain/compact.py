@@ -8,11 +8,7 @@ from acidctl.verbs.compact_options import CompactOptions
 
 
 @verb_command(
-    "compact",
-    CompactOptions,
-    extras=(shared.table_type_option, shared.exit_code_option),
-    changes=True,
-    records=True,
+    "compact", CompactOptions, extras=(shared.table_type_option, shared.exit_code_option), changes=True, records=True
 )
 def command(call: Call[CompactOptions]) -> int:
     """Compact every location at or below LOCATION: one Spark session, one task per bucket.

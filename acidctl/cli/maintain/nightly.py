@@ -11,14 +11,7 @@ from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.maintain_options import NightlyOptions
 
 
-@verb_command(
-    "nightly",
-    NightlyOptions,
-    extras=(shared.exit_code_option,),
-    changes=True,
-    asks=True,
-    records=True,
-)
+@verb_command("nightly", NightlyOptions, extras=(shared.exit_code_option,), changes=True, asks=True, records=True)
 def command(call: Call[NightlyOptions]) -> int:
     """Compact what is due, clean what is obsolete and purge what is old, at or below every LOCATION.
 

@@ -7,13 +7,7 @@ from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.maintain_options import PurgeOptions
 
 
-@verb_command(
-    "purge",
-    PurgeOptions,
-    source=shared.named_locations,
-    changes=True,
-    asks=True,
-)
+@verb_command("purge", PurgeOptions, source=shared.named_locations, changes=True, asks=True)
 def command(call: Call[PurgeOptions]) -> int:
     """Delete the trash of cleanings and the backups of repairs of every location at or below LOCATION.
 

@@ -7,13 +7,7 @@ from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.maintain_options import RestoreOptions
 
 
-@verb_command(
-    "restore",
-    RestoreOptions,
-    source=shared.named_locations,
-    changes=True,
-    asks=True,
-)
+@verb_command("restore", RestoreOptions, source=shared.named_locations, changes=True, asks=True)
 def command(call: Call[RestoreOptions]) -> int:
     """Undo a cleaning or a repair: move back what it took from every location at or below LOCATION.
 

@@ -35,9 +35,7 @@ def list_options(example: str) -> Callable[[Any], Any]:
         choice,
         typed_option("--where", metavar="CONDITION", help=f"Only lines that meet a condition in SQL: {example}."),
         click.option(
-            "--sort",
-            metavar="COLUMN[:desc]",
-            help="Sort by a column; numbers the greatest first, unless :asc.",
+            "--sort", metavar="COLUMN[:desc]", help="Sort by a column; numbers the greatest first, unless :asc."
         ),
         click.option(
             "--columns",
@@ -79,11 +77,7 @@ def _chosen_view(view: View, choice: ListChoice) -> View:
 view_options = passed_as(
     "view",
     _view,
-    click.option(
-        "--limit",
-        type=COUNT,
-        help="Show the first N (default: 100 in the table, all in other forms).",
-    ),
+    click.option("--limit", type=COUNT, help="Show the first N (default: 100 in the table, all in other forms)."),
     asked_metastore,
     output_option("table", "json", "jsonl", "csv", default="table"),
 )

@@ -12,7 +12,6 @@ from acidctl.base.arguments import size_in_bytes
 from acidctl.base.deadline import duration_seconds
 from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.base.printable import printable
-from acidctl.location.arguments import is_hive_name
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -93,17 +92,6 @@ class NewFileType(PathType):
         return super().convert(value, param, ctx)
 
 
-class LocationType(PathType):
-    """A directory, or a name of tables, which the metastore completes."""
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-        if not is_hive_name(incomplete):
-            return super().shell_complete(ctx, param, incomplete)
-        from acidctl.cli.options.hive_completion import hive_names  # noqa: PLC0415 - only for shells
-
-        return hive_names(ctx, incomplete)
-
-
 def comma_separated(_: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...] | None:
     """Split ``a, b``, as the callback of an option; None stays None."""
     names = None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
@@ -117,7 +105,6 @@ WRITE_ID = NumberType("WRITE_ID", 0)
 SIZE = ParsedType("size", size_in_bytes, "size: write it as 512m or 2g")
 DURATION = ParsedType("time", duration_seconds, "duration: write it as 90s, 30m, 2h or 1d")
 DURATION_OR_SECONDS = ParsedType("time", _seconds, "duration: write it as 90s, 30m, 2h or 1d")
-DIRECTORY = PathType("dir")
-LOCATION = LocationType("dir")
+DIRECTORY = LOCATION = PathType("dir")
 FILE = PathType("file")
 NEW_FILE = NewFileType("file")

@@ -72,10 +72,7 @@ def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Calla
 
                 warn(f"{NOTES.before}: beginning again, with each file read in a separate process", is_failure=True)
             apart = NOTES.before or (asked[isolates] if isinstance(isolates, str) else isolates)
-            with (
-                paged() if pages else nullcontext(),
-                NOTES.isolated() if apart else nullcontext(),
-            ):
+            with paged() if pages else nullcontext(), NOTES.isolated() if apart else nullcontext():
                 return work(**asked)
 
         return body

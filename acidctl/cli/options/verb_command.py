@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
+from acidctl.base.deadline import duration_text
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import (
     COUNT,
@@ -43,6 +44,10 @@ _TYPES: dict[Kind, Any] = {
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,
 }
+_METAVARS = {
+    Kind.PAIRS: "KEY=VALUE", Kind.COLUMNS: "KEY=VALUE", Kind.NAMES: "NAMES", Kind.FILE: "FILE", Kind.NEW_FILE: "FILE",
+}  # fmt: skip
+"""How the help names the value of an option, unless the option says it."""
 
 
 @dataclass(frozen=True)
@@ -180,15 +185,16 @@ def _option(field: Field[Any], face: Option) -> Decorator:
         more |= {"multiple": True}
     elif face.kind is Kind.NAMES:
         more |= {"callback": comma_separated}
-    if face.metavar and face.kind is not Kind.NUMBER:
-        more["metavar"] = face.metavar
-    if field.default is REQUIRED:
+    if (metavar := face.metavar or _METAVARS.get(face.kind)) and face.kind is not Kind.NUMBER:
+        more["metavar"] = metavar
+    default = duration_text(field.default) if isinstance(field.default, float) else field.default
+    if default is REQUIRED:
         more["required"] = True
     elif face.kind not in (*_PAIRS, Kind.LIST):
-        more["default"] = field.default if face.shown is None else face.shown
+        more["default"] = default
     make = shared.typed_option if face.typed else click.option
     # Without a default of its own, an option shows the one that a file sets.
-    shows = face.shown is not None or (field.default is None and face.kind is not Kind.FLAG)
+    shows = face.kind is not Kind.FLAG and default is not REQUIRED and (default is None or bool(default))
     return make(*face.flags, field.name, show_default=shows, help=face.help, **more)
 
 

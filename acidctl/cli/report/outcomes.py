@@ -56,12 +56,7 @@ class RunReporter(Events):
 
     @contextmanager
     def progress(
-        self,
-        doing: str,
-        total: int,
-        *,
-        is_bytes: bool = False,
-        coming: int | None = None,
+        self, doing: str, total: int, *, is_bytes: bool = False, coming: int | None = None
     ) -> Iterator[Progress]:
         with progress(doing, total or None, is_bytes=is_bytes) as bar:
             yield bar

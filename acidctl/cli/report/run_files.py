@@ -12,14 +12,7 @@ from pathlib import Path
 import click
 
 from acidctl.acid.names import acid_directory, is_hidden
-from acidctl.base.errors import (
-    AccessError,
-    AcidctlError,
-    ExitStatus,
-    NotFoundError,
-    RefusedError,
-    StorageError,
-)
+from acidctl.base.errors import AccessError, AcidctlError, ExitStatus, NotFoundError, RefusedError, StorageError
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.cli.report.run_report import RunReport
 from acidctl.location.change.own_files import followed, open_folder, replace_file

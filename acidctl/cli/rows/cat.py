@@ -40,13 +40,7 @@ if TYPE_CHECKING:
     isolates="skip_bad_files",
 )
 def command(
-    call: Call[CatOptions],
-    *,
-    count: bool,
-    checksum: bool,
-    limit: int | None,
-    out: str | None,
-    skip_bad_files: bool,
+    call: Call[CatOptions], *, count: bool, checksum: bool, limit: int | None, out: str | None, skip_bad_files: bool
 ) -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.

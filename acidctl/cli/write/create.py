@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@statement_command(
-    "create",
-    CreateOptions,
-)
+@statement_command("create", CreateOptions)
 def command(call: Call[CreateOptions]) -> int:
     """Create TABLE, as Hive's CREATE TABLE ... TBLPROPERTIES ('transactional'='true') does on the same version.
 

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@statement_command(
-    "delete",
-    DeleteOptions,
-)
+@statement_command("delete", DeleteOptions)
 def command(call: Call[DeleteOptions]) -> int:
     """Delete the rows of TABLE that meet a condition, or whose key is in a file, in one Hive transaction.
 

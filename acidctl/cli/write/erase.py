@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@statement_command(
-    "erase",
-    EraseOptions,
-)
+@statement_command("erase", EraseOptions)
 def command(call: Call[EraseOptions]) -> int:
     """Delete the rows of TABLE that meet a condition, or whose key is in a file, and all files that hold them.
 

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@statement_command(
-    "insert",
-    InsertOptions,
-    extras=file_options,
-)
+@statement_command("insert", InsertOptions, extras=file_options)
 def command(call: Call[InsertOptions], files: tuple[str, ...], form: str | None) -> int:
     """Insert the rows of every FILE into TABLE, in one Hive transaction: readers see all of them or none.
 

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@statement_command(
-    "merge",
-    MergeOptions,
-    extras=file_options,
-)
+@statement_command("merge", MergeOptions, extras=file_options)
 def command(call: Call[MergeOptions], files: tuple[str, ...], form: str | None) -> int:
     """Replace the rows of TABLE that have the key of a row in FILE, and insert the rows with new keys.
 

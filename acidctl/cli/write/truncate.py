@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@statement_command(
-    "truncate",
-    TruncateOptions,
-)
+@statement_command("truncate", TruncateOptions)
 def command(call: Call[TruncateOptions]) -> int:
     """Delete all rows of TABLE, or of the partitions that --partition names, in one Hive transaction.
 

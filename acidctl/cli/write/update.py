@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from acidctl.cli.options.verb_command import Call
 
 
-@statement_command(
-    "update",
-    UpdateOptions,
-)
+@statement_command("update", UpdateOptions)
 def command(call: Call[UpdateOptions]) -> int:
     """Update the rows of TABLE that meet a condition, in one Hive transaction.
 

@@ -21,18 +21,12 @@ class WorkerOptions(Options):
         "", "--pool", metavar="NAME", help="Take entries of this pool (default: entries without a pool)."
     )
     once: bool = option(False, "--once", typed=True, help="End when nothing waits any more.")
-    max_parallel: int = option(
-        1, "--max-parallel", kind=Kind.COUNT, shown="1", help="Compactions to run at the same time."
-    )
+    max_parallel: int = option(1, "--max-parallel", kind=Kind.COUNT, help="Compactions to run at the same time.")
     max_bytes: int | None = option(
         None, "--max-bytes", kind=Kind.SIZE, help="Read at most this much at a time; a larger entry runs alone."
     )
     grace: float = option(
-        25.0,
-        "--grace",
-        kind=Kind.DURATION,
-        shown="25s",
-        help="On shutdown, wait this long for running compactions; the rest go back to the queue.",
+        25.0, "--grace", help="On shutdown, wait this long for running compactions; the rest go back to the queue."
     )
     tasks: EngineOptions = group(EngineOptions)
     jobs: int | None = option(
@@ -42,7 +36,6 @@ class WorkerOptions(Options):
         "bytes",
         "--verify",
         choices=("keys", "bytes", "full"),
-        shown="bytes",
         help="How a result is checked before it is published, as in `acidctl compact`.",
     )
 
@@ -59,7 +52,7 @@ class WorkerOptions(Options):
 class RoundOptions(Options):
     """Options of a service that checks in rounds."""
 
-    every: float = option(300.0, "--every", kind=Kind.DURATION, shown="5m", help="Check this often.")
+    every: float = option(300.0, "--every", help="Check this often.")
     once: bool = option(False, "--once", typed=True, help="End after one check.")
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be done and stop.")
 
@@ -82,11 +75,7 @@ class CleanerOptions(TrashOptions, RoundOptions):
     """Options of a cleaner, which removes what compactions replaced."""
 
     older_than: float = option(
-        3600.0,
-        "--older-than",
-        kind=Kind.DURATION,
-        shown="1h",
-        help="Keep what was superseded less than this long ago, for readers unknown to Hive.",
+        3600.0, "--older-than", help="Keep what was superseded less than this long ago, for readers unknown to Hive."
     )
     unsafe_retention: bool = option(
         False,

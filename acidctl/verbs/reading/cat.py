@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 def columns_option() -> Any:
     """Return the field for the columns that are read."""
-    return option(
-        None,
-        "--columns",
-        kind=Kind.NAMES,
-        metavar="NAMES",
-        help="Only these columns, separated by commas, in this order.",
-    )
+    return option(None, "--columns", kind=Kind.NAMES, help="Only these columns, separated by commas, in this order.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +31,7 @@ class CatOptions(Options):
         None, "--where", typed=True, metavar="CONDITION", help="Only rows that meet a condition in SQL."
     )
     partition: tuple[tuple[str, str], ...] = option(
-        (),
-        "--partition",
-        kind=Kind.COLUMNS,
-        metavar="KEY=VALUE",
-        help="Only partitions of this value. Repeatable.",
+        (), "--partition", kind=Kind.COLUMNS, help="Only partitions of this value. Repeatable."
     )
     at: int | None = option(
         None, "--at", kind=Kind.NUMBER, metavar="WRITE_ID", help="The rows when this write id was the newest."

@@ -26,9 +26,7 @@ class ErasureOptions(Options):
         REQUIRED, "--where", typed=True, metavar="CONDITION", help="The rows, by a condition in SQL as of `cat`."
     )
     prove: bool = option(
-        False,
-        "--prove",
-        help="Take checksums of all files, and list locations once more at the end: reads every byte.",
+        False, "--prove", help="Take checksums of all files, and list locations once more at the end: reads every byte."
     )
     hdfs_trash: bool = option(
         True, "--hdfs-trash/--no-hdfs-trash", typed=True, help="Look into the trashes of HDFS. [default: do]"

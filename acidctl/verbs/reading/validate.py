@@ -35,11 +35,7 @@ class ReadingTasks(TaskOptions):
     """Choose the engine that reads files: processes of this machine, unless Spark is asked for."""
 
     engine: str = option(
-        "local",
-        "--engine",
-        choices=("spark", "local"),
-        shown="local",
-        help="Spark, or processes of this machine without Java.",
+        "local", "--engine", choices=("spark", "local"), help="Spark, or processes of this machine without Java."
     )
     jobs: int | None = option(
         None,
@@ -79,7 +75,6 @@ class ValidateOptions(Options):
         300.0,
         "--timeout",
         kind=Kind.SECONDS,
-        shown="5m",
         help="End a process that reads one stripe for longer, 10m or 600 seconds: its file is a finding.",
     )
     tasks: ReadingTasks = group(ReadingTasks)

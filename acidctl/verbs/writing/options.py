@@ -14,9 +14,7 @@ class WriteOptions(Options):
     """The options of every verb that changes rows."""
 
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be written, then stop.")
-    wait: float = option(
-        600.0, "--wait", kind=Kind.DURATION, shown="10m", help="Wait this long for the lock of another writer."
-    )
+    wait: float = option(600.0, "--wait", help="Wait this long for the lock of another writer.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,6 @@ class InsertOptions(WriteOptions):
         (),
         "--partition",
         kind=Kind.COLUMNS,
-        metavar="KEY=VALUE",
         help="Insert into this partition; columns of the rows give the values of other keys. Repeatable.",
     )
     once: str | None = option(
@@ -49,9 +46,7 @@ class InsertOptions(WriteOptions):
 class StreamOptions(Options):
     """The options of `acidctl stream`."""
 
-    every: float = option(
-        10.0, "--every", kind=Kind.DURATION, shown="10s", help="Commit this long after the first line of an interval."
-    )
+    every: float = option(10.0, "--every", help="Commit this long after the first line of an interval.")
     offset_key: str | None = option(
         None,
         "--offset-key",
@@ -59,9 +54,7 @@ class StreamOptions(Options):
         help="Field with a number that rises from line to line; lines up to the last one loaded are passed over. "
         "It is written only if the table has this column.",
     )
-    wait: float = option(
-        600.0, "--wait", kind=Kind.DURATION, shown="10m", help="Wait this long for the lock of another writer."
-    )
+    wait: float = option(600.0, "--wait", help="Wait this long for the lock of another writer.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,7 +73,6 @@ class CreateOptions(Options):
         None,
         "--like",
         kind=Kind.FILE,
-        metavar="FILE",
         typed=True,
         help="Take the columns of a Parquet, ORC or Arrow file instead of --schema.",
     )
@@ -88,21 +80,19 @@ class CreateOptions(Options):
         "", "--partitioned-by", metavar="COLUMNS", typed=True, help="Partition keys with their types: 'day date'."
     )
     clustered_by: tuple[str, ...] | None = option(
-        None, "--clustered-by", kind=Kind.NAMES, metavar="NAMES", typed=True, help="Columns that choose a row's bucket."
+        None, "--clustered-by", kind=Kind.NAMES, typed=True, help="Columns that choose a row's bucket."
     )
-    buckets: int = option(0, "--buckets", kind=Kind.NUMBER, shown=None, help="Number of buckets of --clustered-by.")
+    buckets: int = option(0, "--buckets", kind=Kind.NUMBER, help="Number of buckets of --clustered-by.")
     type: str = option(
         "full",
         "--type",
         choices=("full", "insert_only"),
-        shown="full",
         help="full: rows can be changed. insert_only: rows are only added or replaced.",
     )
     stored_as: str = option(
         "orc",
         "--stored-as",
         choices=("orc", "parquet", "text"),
-        shown="orc",
         help="Format of the files; full tables are always ORC.",
     )
     directory: str = option(
@@ -113,11 +103,7 @@ class CreateOptions(Options):
         help="Empty directory for its files. Default: the metastore chooses one in the database's.",
     )
     property: tuple[tuple[str, str], ...] = option(
-        (),
-        "--property",
-        kind=Kind.PAIRS,
-        metavar="KEY=VALUE",
-        help="Table property, e.g. orc.compress=ZSTD. Repeatable.",
+        (), "--property", kind=Kind.PAIRS, help="Table property, e.g. orc.compress=ZSTD. Repeatable."
     )
     comment: str = option("", "--comment", metavar="TEXT", typed=True, help="Comment of the table.")
     if_not_exists: bool = option(False, "--if-not-exists", help="Do nothing if a table has this name already.")
@@ -156,7 +142,6 @@ class SelectingOptions(WriteOptions):
         None,
         "--keys",
         kind=Kind.FILE,
-        metavar="FILE",
         typed=True,
         help="Select the rows whose key is in FILE; its columns go by name, in any format that `insert` reads.",
     )
@@ -164,7 +149,6 @@ class SelectingOptions(WriteOptions):
         None,
         "--key",
         kind=Kind.NAMES,
-        metavar="NAMES",
         help="Key columns of the --keys file, separated by commas. Default: all its columns.",
     )
 
@@ -190,11 +174,7 @@ class EraseOptions(SelectingOptions):
     """The options of `acidctl erase`."""
 
     older_than: float = option(
-        86400.0,
-        "--older-than",
-        kind=Kind.DURATION,
-        shown="24h",
-        help="Keep files that became obsolete less than this long ago, for running queries.",
+        86400.0, "--older-than", help="Keep files that became obsolete less than this long ago, for running queries."
     )
     unsafe_retention: bool = option(
         False, "--unsafe-retention", typed=True, help="Allow --older-than below 1h: nothing reads the table."
@@ -207,11 +187,7 @@ class TruncateOptions(WriteOptions):
     """The options of `acidctl truncate`."""
 
     partition: tuple[tuple[str, str], ...] = option(
-        (),
-        "--partition",
-        kind=Kind.COLUMNS,
-        metavar="KEY=VALUE",
-        help="Truncate only the partitions with this value. Repeatable.",
+        (), "--partition", kind=Kind.COLUMNS, help="Truncate only the partitions with this value. Repeatable."
     )
 
 
@@ -223,7 +199,6 @@ class MergeOptions(WriteOptions):
         REQUIRED,
         "--key",
         kind=Kind.NAMES,
-        metavar="NAMES",
         help="Columns that identify a row, separated by commas; a NULL in one of them matches nothing.",
     )
     operation_column: str | None = option(

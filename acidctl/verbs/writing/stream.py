@@ -151,11 +151,7 @@ class _Loads:
 
 
 def stream(
-    selection: Selection,
-    options: StreamOptions,
-    events: Events,
-    descriptor: int,
-    holding: _Holding = nullcontext,
+    selection: Selection, options: StreamOptions, events: Events, descriptor: int, holding: _Holding = nullcontext
 ) -> Iterator[RowsWritten]:
     """Yield the outcome of each transaction, until the input has ended or a KeyboardInterrupt ends the waiting.
 

@@ -202,12 +202,6 @@ def test_spark_is_not_started_for_names_alone(acidctl, crud: Path, monkeypatch: 
     assert acidctl("validate", "--engine", "spark", crud).status == 0
 
 
-def test_the_old_option_for_the_rules_names_the_command_that_prints_them(acidctl) -> None:  # type: ignore[no-untyped-def]
-    found = acidctl("validate", "--list-rules")
-    assert found.status == 2
-    assert "acidctl explain rules" in found.err
-
-
 def test_a_rule_that_a_look_at_names_cannot_find_is_refused_with_the_option_that_can(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     found = acidctl("validate", "--rule", "V26", crud)
     assert found.status == 2

@@ -22,7 +22,7 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 """
 CODE = f"{WITHOUT}from acidctl.cli.main import main\nmain(sys.argv[1:])"
-OF_METASTORES = {"acidctl.cli.report.waits", "acidctl.cli.options.hive_completion"}
+OF_METASTORES = {"acidctl.cli.report.waits"}
 """Modules that only commands of the folder ``hive`` import, and others once a metastore is known."""
 
 
