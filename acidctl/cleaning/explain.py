@@ -29,7 +29,7 @@ from acidctl.acid.writeids import (
 )
 from acidctl.base.errors import HistoryError, RefusedError
 from acidctl.base.printable import one_line
-from acidctl.cleaning.advice import Action, Advice, hidden_kind
+from acidctl.cleaning.leftovers import Action, Advice, hidden_kind
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.location.change.publication import half_published

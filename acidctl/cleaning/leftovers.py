@@ -1,9 +1,10 @@
-"""Abandoned staging: hidden entries that dead writers, compactions and runs of acidctl left (format 1.4, 8.6)."""
+"""Hidden entries: their kinds, the advice on each, and abandoned staging that dead writers left (format 1.4, 8.6)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from acidctl.acid.listing import Ages, Entry, Listing
 from acidctl.acid.names import Kind, acid_directory, manifest_for, other_kind
@@ -11,11 +12,112 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
 from acidctl.base.errors import AcidctlError
-from acidctl.cleaning.advice import COMPACTION_STAGING, LOCK_CLAIM, QUERY_STAGING, hidden_kind
 from acidctl.cleaning.retention import Policy
+from acidctl.location.change.lock import LOCK
 from acidctl.location.change.own_files import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
+
+
+class Action(StrEnum):
+    """A next step; programs may rely on these values."""
+
+    ALLOW_CLEANUP = "allow-cleanup"
+    BY_HAND = "by-hand"
+    CLEAN = "clean"
+    CLEAN_BY_FORCE = "clean-by-force"
+    CLEAN_LATER = "clean-later"
+    COMPACT = "compact"
+    DECIDE = "decide"
+    FOLLOW_HINT = "follow-hint"
+    GIVE_LISTS = "give-lists"
+    LOOK_INSIDE = "look-inside"
+    PURGE = "purge"
+    REPAIR = "repair"
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A next step; its `text` completes a sentence."""
+
+    action: Action
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenKind:
+    """A kind of hidden entry that acidctl or a writer makes in a location (format sections 1.4 and 8.6).
+
+    Attributes:
+        what: what an entry of this kind is, whether its writer is at work or dead.
+        clears: the advice by which such an entry disappears.
+        abandoned: what a dead writer's entry is; empty if a cleaning never takes one.
+    """
+
+    prefix: str
+    what: str
+    clears: Advice
+    abandoned: str = ""
+
+
+LOCK_CLAIM = HiddenKind(
+    f"{LOCK}-", "the claim of a run that removes a stale lock",
+    Advice(Action.WAIT, "it goes at once; `acidctl clean --leftovers` if not"), "claim on a stale lock",
+)  # fmt: skip
+QUERY_STAGING = HiddenKind(
+    ".hive-staging", "the staging of a query of Hive's, at work or dead",
+    Advice(Action.BY_HAND, "when no query of that time runs, remove it by hand"), "staging of a query",
+)  # fmt: skip
+COMPACTION_STAGING = HiddenKind(
+    "_tmp_", "the staging of a compaction, at work or dead",
+    Advice(
+        Action.COMPACT,
+        "the next `acidctl compact` removes what a dead one of this machine left; Hive's, and those of other machines, "
+        "are removed by hand when no compaction is at work",
+    ),
+    "staging of a compaction",
+)  # fmt: skip
+INSERT_MANIFEST = HiddenKind(
+    "_tmp.", "the manifest of a direct insert, at work or dead",
+    Advice(Action.BY_HAND, "the insert removes it; when none is at work, remove it by hand"), "manifest of an insert",
+)  # fmt: skip
+_OTHERS = (
+    LOCK_CLAIM,
+    HiddenKind(
+        LOCK, "the lock of a run of acidctl that changes the location",
+        Advice(
+            Action.WAIT,
+            "it goes when that run ends; the next one takes it over when its process has died on the same machine, and "
+            "--break-lock removes that of another machine",
+        ),
+    ),
+    HiddenKind(
+        ".acidctl-trash", "what earlier cleaning runs took away",
+        Advice(Action.PURGE, "`acidctl purge` deletes it for good"),
+    ),
+    HiddenKind(
+        ".acidctl-backup", "what earlier repairs replaced",
+        Advice(Action.PURGE, "`acidctl purge` deletes it for good"),
+    ),
+    QUERY_STAGING,
+    COMPACTION_STAGING,
+)  # fmt: skip
+_SCRATCH = HiddenKind(
+    "", "scratch of a writer, at work or dead",
+    Advice(Action.BY_HAND, "when no writer is at work, remove it by hand"),
+)  # fmt: skip
+
+
+def hidden_kind(name: str) -> HiddenKind:
+    """Return the kind of a hidden entry of a location."""
+    if manifest_for(name):
+        return INSERT_MANIFEST
+    return next((kind for kind in _OTHERS if name.startswith(kind.prefix)), _SCRATCH)
+
 
 _COMPACTION, _QUERY, _CLAIM = COMPACTION_STAGING.prefix, QUERY_STAGING.prefix, LOCK_CLAIM.prefix
 
@@ -92,7 +194,16 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
 
 def _objection(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> Reason | None:
     if target := manifest_for(name):
-        return _unproven_insert(snapshot, target, staying)
+        # Only the manifest of a direct insert shows that its directory may be unfinished.
+        if target not in staying:
+            return None
+        directory = acid_directory(target)
+        ids = snapshot.write_ids
+        if directory and not ids.is_everything:
+            low = max(0, directory.min_write_id)
+            if ids.range_valid(low, directory.max_write_id) is Range.ALL:
+                return None
+        return reason(Code.INSERT_UNKNOWN, by=(target,))
     if name.startswith(_CLAIM):
         return _at_work(snapshot, name, is_claim=True)
     if not name.startswith(_COMPACTION):
@@ -113,16 +224,3 @@ def _at_work(snapshot: Snapshot, path: str, *, is_claim: bool) -> Reason | None:
     except AcidctlError as error:
         return reason(Code.OWNER_AT_WORK, is_claim=is_claim, why=error.why or error.what)
     return reason(Code.OWNER_AT_WORK, is_claim=is_claim, owner=str(owner)) if owner and owner.is_alive() else None
-
-
-def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> Reason | None:
-    """Keep the manifest of a direct insert while its directory stays: only it shows that this may be unfinished."""
-    if target not in staying:
-        return None
-    directory = acid_directory(target)
-    ids = snapshot.write_ids
-    if directory and not ids.is_everything:
-        low = max(0, directory.min_write_id)
-        if ids.range_valid(low, directory.max_write_id) is Range.ALL:
-            return None
-    return reason(Code.INSERT_UNKNOWN, by=(target,))

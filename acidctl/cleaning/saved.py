@@ -73,7 +73,7 @@ class SavedPlan:
         snapshot, assumed = plan.snapshot, plan.snapshot.assumed
         of_write_ids = assumed is not None and assumed.of_write_ids
         return cls(
-            _without_password(snapshot.fs.display(snapshot.path)),
+            re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/:@]*):[^/@]*@", r"\1@", snapshot.fs.display(snapshot.path)),
             None if snapshot.write_ids.is_everything or of_write_ids else snapshot.write_ids,
             None if assumed else snapshot.txns,
             plan.policy,
@@ -279,7 +279,3 @@ def _saved(records: Sequence[Mapping[str, Any]]) -> Iterator[SavedPlan]:
         if saved.digest != record["digest"]:
             raise _UnusableError("its digest does not fit what it says: it was changed")
         yield saved
-
-
-def _without_password(url: str) -> str:
-    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/:@]*):[^/@]*@", r"\1@", url)

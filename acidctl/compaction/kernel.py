@@ -18,7 +18,7 @@ from acidctl.compaction.merge.agreement import (
 from acidctl.compaction.merge.event_stream import EventStream, all_live, reopen
 from acidctl.compaction.merge.written import join_segments
 from acidctl.compaction.tasks import BucketResult, BucketTask, ConcatTask, CountTask, JoinTask, Task
-from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.orc.read.integer_runs import RowIdRun
 from acidctl.rows.read.delete_set import DELETE, Bools
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import load_deletes, visible_events

@@ -11,8 +11,7 @@ from acidctl.base.errors import RefusedError
 from acidctl.base.nearest import member
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.hive_types import row_type_of
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, row_type_of
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings, bloom_columns
 from acidctl.rows.convert.matching import alike, fields_of, merge_row_types
 from acidctl.rows.foreign.format import Format

@@ -28,7 +28,6 @@ from acidctl.compaction.tasks import (
     CountTask,
     FileTask,
     Input,
-    StripeGroup,
 )
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import FIRST_READ
@@ -93,7 +92,7 @@ def bucket_tasks(
             kills_of=kills.buckets,
             write_ids=snapshot.write_ids,
             acid_version=acid_version,
-            pieces=_several(pieces),
+            pieces=tuple(pieces) if len(pieces) > 1 else (),
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
@@ -346,10 +345,6 @@ def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]
 def _row_type(snapshot: Snapshot, sources: Sequence[EventFile]) -> OrcType:
     types = [source.row_type for source in _by_age(sources)]
     return output_row_type(snapshot, types) if types else OrcType("struct")
-
-
-def _several(pieces: Sequence[StripeGroup]) -> tuple[StripeGroup, ...]:
-    return tuple(pieces) if len(pieces) > 1 else ()
 
 
 def _calendar_of(sources: Sequence[EventFile]) -> int:

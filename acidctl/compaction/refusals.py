@@ -17,9 +17,8 @@ from acidctl.acid.writeids import ValidTxns
 from acidctl.base.errors import BadDataError, ConflictError, RefusedError
 from acidctl.compaction.due import refuse_layout
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.read.wide_timestamps import SWITCH
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, row_type_of
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.foreign_reader import text_extension
 from acidctl.rows.foreign.format import Format

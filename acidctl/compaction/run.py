@@ -163,7 +163,12 @@ def compact(
     for plan in plans:
         try:
             refuse_before_work(plan, offline)
-            _require_own_transaction(plan)
+            if plan.spread and not plan.visibility_txn:  # it was only planned for display
+                raise RefusedError(
+                    f"cannot rebalance {plan.shown}",
+                    "nobody is kept away from its table",
+                    "plan it under a lock of Hive's",
+                )
             stage_directories(plan)
             staged.append(plan)
         except Exception as error:  # noqa: BLE001 - the other plans go on
@@ -190,14 +195,6 @@ def refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
         tasks = [task for task in plan.tasks if isinstance(task, BucketTask)]
         both = any(task.deletes for task in tasks) and any(task.inserts for task in tasks)
         require_atomic(plan, both, offline)
-
-
-def _require_own_transaction(plan: CompactionPlan) -> None:
-    """Raise RefusedError for a rebalance that was only planned for display, before it had a lock."""
-    if plan.spread and not plan.visibility_txn:
-        raise RefusedError(
-            f"cannot rebalance {plan.shown}", "nobody is kept away from its table", "plan it under a lock of Hive's"
-        )
 
 
 class _Location:

@@ -13,7 +13,7 @@ from acidctl.acid.names import format_bucket
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.printable import one_line
 from acidctl.compaction.proof.checksum import Key, RowProof, Verify
-from acidctl.orc.read.id_runs import IdBytes
+from acidctl.orc.read.integer_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe

@@ -9,8 +9,8 @@ from functools import cached_property, partial
 
 from acidctl.acid.state import State, Verdict
 from acidctl.base.errors import AcidctlError, BadDataError
-from acidctl.cleaning.advice import Action
 from acidctl.cleaning.explain import MayClean, ProofInputs, VerdictProof, proof_inputs, prove_all
+from acidctl.cleaning.leftovers import Action
 from acidctl.erasure.holders import HolderKind, PhysicalFile, physical_files
 from acidctl.erasure.searched_file import SearchedFile
 from acidctl.location.snapshot import Snapshot, take_snapshot

@@ -176,7 +176,9 @@ class MetastoreState:
         oldest = self._oldest
         held = (*self._locks.get((table.database, ""), ()), *self._locks.get((table.database, table.name), ()))
         readers = [
-            _reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()
+            Reader(lock.txn, lock.id, f"{lock.user}@{lock.host}", lock.acquired or None, lock.agent)
+            for lock in held
+            if not lock.partition or spelled_alike(lock.partition) == name.lower()
         ]
         readers += self._compactors(table, name.lower())
         return (*readers, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in readers} else ()))
@@ -286,10 +288,6 @@ class MetastoreState:
     def source(self) -> SnapshotSource:
         """Return the origin and the time of the lists for programs."""
         return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
-
-
-def _reader(lock: Lock) -> Reader:
-    return Reader(lock.txn, lock.id, f"{lock.user}@{lock.host}", lock.acquired or None, lock.agent)
 
 
 def _compactor(entry: interface.CompactionInfo) -> Reader:

@@ -244,7 +244,11 @@ class Warehouse(MetastoreState):
             if table.location:
                 self._roots.setdefault(_key(table.location), {})[table.full_name] = None
         if self.read_lock:
-            self._lock(tables)
+            if "transactions" in self.__dict__:
+                raise UsageProblem(
+                    "a lock for reading is taken before anything is read", "", "give all tables by one name, hive:db.*"
+                )
+            self._held.append(ReadLock(self.metastore, tables))
         for batch in batches(tables, _AT_ONCE):
             if name.is_pattern:  # for a single table they are read when they are needed
                 self.transactions.load(table.full_name for table in batch)
@@ -258,13 +262,6 @@ class Warehouse(MetastoreState):
                         if on_error is None or not name.is_pattern:
                             raise
                         on_error(unexpected(error, f"while {table.full_name} was looked up"))
-
-    def _lock(self, tables: Sequence[HiveTable]) -> None:
-        if "transactions" in self.__dict__:
-            raise UsageProblem(
-                "a lock for reading is taken before anything is read", "", "give all tables by one name, hive:db.*"
-            )
-        self._held.append(ReadLock(self.metastore, tables))
 
     def urls(self, name: HiveName) -> Iterator[str]:
         """Yield the locations of all tables that a name means as URLs.

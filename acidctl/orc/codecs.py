@@ -99,7 +99,13 @@ def _inflate(chunk: memoryview, kind: str, limit: int) -> bytes:
         return b""
     try:
         if kind == "zlib":
-            return _inflate_zlib(chunk, limit)
+            inflater = zlib.decompressobj(wbits=-15)
+            part = inflater.decompress(chunk, limit)
+            if not inflater.eof and (inflater.unconsumed_tail or inflater.decompress(b"", 1)):
+                raise _too_large("zlib", limit)
+            if not inflater.eof:
+                raise ChunkError("a zlib chunk is cut short")
+            return part
         if kind == "snappy":
             return _inflate_sized(chunk, "snappy", unsigned(chunk, 0)[0], limit)
         if kind == "lz4":
@@ -111,16 +117,6 @@ def _inflate(chunk: memoryview, kind: str, limit: int) -> bytes:
     why = "acidctl reads ORC files with no compression, zlib, snappy, lz4 and zstd"
     hint = "rewrite the table with another orc.compress"
     raise UnsupportedCodec(f"ORC compression {kind} is not supported", why, hint)
-
-
-def _inflate_zlib(chunk: memoryview, limit: int) -> bytes:
-    inflater = zlib.decompressobj(wbits=-15)
-    part = inflater.decompress(chunk, limit)
-    if not inflater.eof and (inflater.unconsumed_tail or inflater.decompress(b"", 1)):
-        raise _too_large("zlib", limit)
-    if not inflater.eof:
-        raise ChunkError("a zlib chunk is cut short")
-    return part
 
 
 def _inflate_sized(chunk: memoryview, codec: str, size: int, limit: int) -> bytes:

@@ -17,24 +17,21 @@ from acidctl.location.snapshot import list_location, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import has_other_columns, open_event_files
 from acidctl.storage.port import base_name, parent_of
-from acidctl.validation.checks.cross_file import across_rows
 from acidctl.validation.checks.engines import for_readers_by_tails
 from acidctl.validation.checks.files import V13, V24
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, across_tails
 from acidctl.validation.checks.listing import ListingToCheck, check_listing
-from acidctl.validation.checks.operations import acid_v1
-from acidctl.validation.checks.row_facts import RowFacts, facts_of_file, gaps
+from acidctl.validation.checks.row_facts import RowFacts, Spans, acid_v1, facts_of_file, gaps, one_run
 from acidctl.validation.checks.rows import RowTask
-from acidctl.validation.checks.spans import Spans, one_run
 from acidctl.validation.checks.whole_location import (
     Misplaced,
+    across_rows,
     evidence,
     folder_of_tables,
     lost_by_compactions,
     newer_than_metastore,
 )
-from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
-from acidctl.validation.report import CheckOptions, LocationToCheck, Report
+from acidctl.validation.findings import CheckOptions, Depth, Finding, LocationToCheck, Report, Severity, Unchecked
 
 KNOWN_VERSION = 2
 """The only known content of ``_orc_acid_version`` (section 3.3)."""
@@ -82,7 +79,11 @@ class LocationCheck:
         small = list(self._tail_tasks())
         for task, result in zip(small, (yield small), strict=True):
             self._take_tail(task, result) if isinstance(task, TailTask) else self._take_marker(task, result)
-        self._end_of_tails()
+        # Sorted, because a finding about several files names the first.
+        self._tails = dict(sorted(self._tails.items()))
+        current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
+        self._add(across_tails(current, self._markers))
+        self._add(for_readers_by_tails(current, self._markers, self._options.readers))
         if self._options.depth is not Depth.DEEP:
             return
         tasks: list[RowTask] = list(self._row_tasks())
@@ -192,13 +193,6 @@ class LocationCheck:
             self._failed(path, result)
         elif result != KNOWN_VERSION:
             self._add([V13.finding(path, f"it says {result}, known is {KNOWN_VERSION}", {"version": result})])
-
-    def _end_of_tails(self) -> None:
-        # Sorted, because a finding about several files names the first.
-        self._tails = dict(sorted(self._tails.items()))
-        current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
-        self._add(across_tails(current, self._markers))
-        self._add(for_readers_by_tails(current, self._markers, self._options.readers))
 
     # --- rows ---
 

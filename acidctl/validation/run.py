@@ -11,8 +11,8 @@ from acidctl.base.errors import unexpected
 from acidctl.base.worker_pool import Pool, Runner
 from acidctl.storage import registry
 from acidctl.validation.checks.whole_location import Misplaced
+from acidctl.validation.findings import CheckOptions, LocationToCheck, Report
 from acidctl.validation.location import AnyTask, LocationCheck
-from acidctl.validation.report import CheckOptions, LocationToCheck, Report
 
 
 def check_locations(

@@ -16,9 +16,8 @@ from acidctl.base.errors import AcidctlError, BadDataError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.metastore.tables import Column, HiveTable, StoredAs
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.hive_types import columns_of
 from acidctl.orc.tail import read_tail
-from acidctl.orc.types import OrcType, hive_type, row_of
+from acidctl.orc.types import OrcType, columns_of, hive_type, row_of
 from acidctl.storage.registry import open_location
 from acidctl.writing.insert_only.plain_files import INPUTS, format_reasons
 from acidctl.writing.rows.bucket_hashes import VERSIONS, check_bucket_type

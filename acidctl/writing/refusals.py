@@ -10,8 +10,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import GET_DATABASE, Operation
 from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.tables import HiveTable
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, parse_type
 from acidctl.writing.definition import NOT_WRITTEN
 from acidctl.writing.insert_only.plain_files import format_reasons
 from acidctl.writing.rows.bucket_hashes import VERSIONS, check_bucket_type

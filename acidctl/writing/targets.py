@@ -15,8 +15,7 @@ from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import HiveTable
-from acidctl.orc.hive_types import row_type_of
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, row_type_of
 from acidctl.rows.past.bloom_filters import with_bloom_filters
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import EventFile

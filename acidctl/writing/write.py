@@ -14,8 +14,7 @@ from acidctl.location.warehouse import require_same
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable, get_table
-from acidctl.orc.hive_types import row_type_of
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, row_type_of
 from acidctl.writing.constraints import Constraints
 from acidctl.writing.insert_only.plain_files import PlainFiles
 from acidctl.writing.once import Once

@@ -17,9 +17,8 @@ from acidctl.acid.reasons import Code, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, State, select
 from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, txn_status, write_id_runs
-from acidctl.cleaning.advice import Action, Advice, hidden_kind
 from acidctl.cleaning.explain import CleaningAnswer, MayClean, ProofInputs, VerdictProof, explain_history, prove_all
-from acidctl.cleaning.leftovers import is_leftover
+from acidctl.cleaning.leftovers import Action, Advice, hidden_kind, is_leftover
 from acidctl.wording import spans, status_text, text_of
 
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}

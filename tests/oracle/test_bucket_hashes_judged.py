@@ -18,8 +18,7 @@ from support.files.acid_files import struct as row_of
 from support.files.acid_files import write_plain
 from support.servers.hive_server import HiveServer
 
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.writing.rows.bucket_hashes import hash_column
 
 ROWS = 300

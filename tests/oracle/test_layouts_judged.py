@@ -16,7 +16,7 @@ from support.tables import read_rows
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
-from acidctl.orc.hive_types import parse_type
+from acidctl.orc.types import parse_type
 
 CHANGES: dict[str, tuple[str, list[dict[str, Any]], str, list[dict[str, Any]]]] = {
     "added": ("struct<a:int>", [{"a": 1}], "struct<a:int,b:string,c:array<int>>", [{"a": 2, "b": "x", "c": [1]}]),

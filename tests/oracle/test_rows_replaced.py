@@ -13,8 +13,7 @@ from support.servers.hive_server import HiveServer
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import HiveTable, get_table
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.writing.insert import Insert
 from acidctl.writing.truncate import Truncate
 

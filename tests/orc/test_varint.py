@@ -7,8 +7,7 @@ from google.protobuf.internal import encoder, wire_format  # type: ignore[import
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.orc.read.id_runs import progression
-from acidctl.orc.read.integer_runs import bound_of_runs, unsigned_runs
+from acidctl.orc.read.integer_runs import bound_of_runs, progression, unsigned_runs
 from acidctl.orc.varint import TooLongError, encoded, signed, unsigned
 
 ENDLESS = b"\x80" * 11 + b"\1"

@@ -13,7 +13,7 @@ from support.tables import json_rows
 
 from acidctl.base.errors import NotFoundError
 from acidctl.location.snapshot import take_snapshot
-from acidctl.rows.read.files_at_path import event_files_at
+from acidctl.rows.scan.event_dump import event_files_at
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.local.filesystem import LocalFileSystem

@@ -16,8 +16,8 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import client, rows_of, table_of, writable
 
 from acidctl.acid.bucket import encode
-from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.read.reader import OrcFile
+from acidctl.orc.types import row_type_of
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys

@@ -259,7 +259,7 @@ def _print_title(screen: Console, proof: VerdictProof, text: str = "") -> None:
 
 
 def _print_cleaning(screen: Console, proof: VerdictProof) -> None:
-    from acidctl.cleaning.advice import Action
+    from acidctl.cleaning.leftovers import Action
 
     _print_labelled(screen, "clean", _may_text(proof))
     is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].action is Action.CLEAN

@@ -14,7 +14,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.proof.checksum import Key, is_sorted, key_range
 from acidctl.compaction.tasks import BucketTask, CountTask
-from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.orc.read.integer_runs import RowIdRun
 from acidctl.rows.read.bucket_numbers import is_among, numbers
 from acidctl.rows.read.delete_set import DELETE, INSERT, UPDATE, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, Ids

@@ -37,7 +37,7 @@ from acidctl.compaction.proof.checksum import (
 from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketTask, Input, OutputFile, Segment, StripeCopy
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.read.id_runs import RowIdRun, id_run
+from acidctl.orc.read.integer_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
 from acidctl.rows.convert.conform import all_null, conform
@@ -137,7 +137,9 @@ class EventStream:
         held: list[Chunk] = []
         tree = acid_tree(self._task.row)
         for source, item in self._sources:
-            copies = self._may_copy(source, tree)
+            task = self._task
+            is_native = source.synthetic is None
+            copies = task.may_copy and is_native and has_large_stripe(source) and agrees(source, task, tree)
             with source.open() as events:
                 for stripe in range(*(item.stripes or (0, events.stripes))):
                     copied = self._clean(source, stripe) if copies else None
@@ -176,11 +178,6 @@ class EventStream:
 
     def _see(self, ids: Ids) -> None:
         """Receive events that are kept, before any of their rows is written."""
-
-    def _may_copy(self, source: EventFile, tree: OrcType) -> bool:
-        task = self._task
-        is_native = source.synthetic is None
-        return task.may_copy and is_native and has_large_stripe(source) and agrees(source, task, tree)
 
     @staticmethod
     def _copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:

@@ -17,7 +17,7 @@ from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.values import spread_checksum
 from acidctl.compaction.rebalance import Runs, Share
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, StripeCopy
-from acidctl.orc.read.id_runs import id_run
+from acidctl.orc.read.integer_runs import id_run
 from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Longs
 from acidctl.rows.read.events import EventFile, Ids, with_ids
 from acidctl.rows.read.visibility import live_rows

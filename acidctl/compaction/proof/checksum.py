@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from acidctl.base.errors import StorageError, VerifyError
 from acidctl.base.task_progress import through
-from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.orc.read.integer_runs import RowIdRun
 from acidctl.orc.write.acid_writer import ascending
 from acidctl.rows.read.delete_set import Bools, Keys, Longs
 from acidctl.storage.port import FileSystem

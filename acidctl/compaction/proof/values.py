@@ -131,7 +131,11 @@ def _of_values(array: pa.Array, tree: OrcType | None) -> Words:
     if pa.types.is_map(kind):
         return _map(array, tree)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _list(array, tree)
+        if pa.types.is_fixed_size_list(array.type):
+            array = array.cast(pa.list_(array.type.value_type))
+        offsets = array.offsets.to_numpy().astype(np.int64)
+        (child,) = _children(tree, "array", 1)
+        return _sequences(_words(array.values.slice(offsets[0], offsets[-1] - offsets[0]), child), offsets)
     if isinstance(kind, WideTimestamp):
         return _wide(*parts(array))
     return _leaf(array, tree)
@@ -178,14 +182,6 @@ def _union(array: pa.UnionArray, tree: OrcType | None) -> Words:
     for i, values in enumerate(chosen_values(array)):
         words[:, tags == i] = _mixed(_words(values, trees[i]), places[i])
     return words
-
-
-def _list(array: pa.Array, tree: OrcType | None) -> Words:
-    if pa.types.is_fixed_size_list(array.type):
-        array = array.cast(pa.list_(array.type.value_type))
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    (child,) = _children(tree, "array", 1)
-    return _sequences(_words(array.values.slice(offsets[0], offsets[-1] - offsets[0]), child), offsets)
 
 
 def _map(array: pa.MapArray, tree: OrcType | None) -> Words:

@@ -19,7 +19,7 @@ from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_r
 from acidctl.orc.codecs import MAX_BLOCK
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget, LimitError
 from acidctl.orc.read import hostile_streams, wide_timestamps
-from acidctl.orc.read.stripe_size import ROWS_SIZE, check_rows, check_stripe, has_lengths, is_small_at_first
+from acidctl.orc.read.hostile_streams import ROWS_SIZE, check_rows, check_stripe, has_lengths, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail

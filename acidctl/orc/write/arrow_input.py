@@ -1,7 +1,7 @@
 """Bring Arrow arrays into the exact shape that pyarrow needs to write a column of an ORC type.
 
 Most arrays pass through untouched.  CHAR is padded to its length as Java pads it (predicates compare with padded
-text), timestamps take the form that timestamp_units.py chose, encodings that ORC does not have (dictionaries, views)
+text), timestamps take the form that surrogate_columns.py chose, encodings that ORC does not have (dictionaries, views)
 are undone, and extension types are replaced by their storage.
 """
 
@@ -18,8 +18,7 @@ from acidctl.orc.arrow import struct_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type, hive_type
-from acidctl.orc.write.surrogate_columns import as_struct, chosen_values
-from acidctl.orc.write.timestamp_units import TimestampForm, in_form
+from acidctl.orc.write.surrogate_columns import TimestampForm, as_struct, chosen_values, in_form
 
 _STRINGS = ("string", "varchar", "char")
 

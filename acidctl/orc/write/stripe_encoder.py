@@ -23,8 +23,7 @@ from acidctl.orc.write.arrow_input import Forms, timestamp_leaves, to_writable
 from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, mend_doubles, mend_index
-from acidctl.orc.write.surrogate_columns import SurrogateColumns
-from acidctl.orc.write.timestamp_units import TimestampForm, choose_form
+from acidctl.orc.write.surrogate_columns import SurrogateColumns, TimestampForm, choose_form
 from acidctl.orc.write.writer_settings import WriterSettings, bloom_ids
 from acidctl.storage.port import FileSystem
 

@@ -12,9 +12,9 @@ from acidctl.base.errors import BadDataError, RefusedError
 from acidctl.orc.arrow import below, struct_of, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.types import OrcType, arrow_type, hive_type
-from acidctl.rows.convert.errors import HivesDifferError, NoConversion
 from acidctl.rows.convert.leaves import convert_leaf, require_known
 from acidctl.rows.convert.matching import alike, fields_of
+from acidctl.rows.convert.times import HivesDifferError, NoConversion
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,17 @@ from acidctl.acid.compaction_kind import Hive
 from acidctl.orc.arrow import cut_text
 from acidctl.orc.read.wide_timestamps import SWITCH, WideTimestamp, parts, widened
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
-from acidctl.rows.convert.errors import HivesDifferError, NoConversion
 from acidctl.rows.convert.java_floats import java_texts
-from acidctl.rows.convert.text_times import dates_of, timestamps_of
-from acidctl.rows.convert.times import double_seconds, exact_seconds, times_of, whole_seconds
+from acidctl.rows.convert.times import (
+    HivesDifferError,
+    NoConversion,
+    dates_of,
+    double_seconds,
+    exact_seconds,
+    times_of,
+    timestamps_of,
+    whole_seconds,
+)
 
 _TEXTS = ("string", "varchar", "char")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")

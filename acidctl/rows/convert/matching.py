@@ -14,8 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.orc.hive_types import row_type_of
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, row_type_of
 from acidctl.rows.foreign.format import Format
 
 if TYPE_CHECKING:

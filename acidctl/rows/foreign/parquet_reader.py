@@ -16,11 +16,10 @@ from acidctl.base.errors import BadDataError
 from acidctl.location.metastore_schema import Declared
 from acidctl.orc.arrow import below, with_children
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
-from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.limits import DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, arrow_type, row_of
+from acidctl.orc.types import OrcType, arrow_type, row_of, row_type_of
 from acidctl.rows.foreign.foreign_reader import ForeignReader, made_tail, one_chunk
 from acidctl.rows.foreign.parquet_file import ParquetTime, RowGroups, as_meant, open_parquet, parquet_time, window_on
 

@@ -116,22 +116,18 @@ def row_filters(tail: Tail, stripe: int, column: OrcType) -> Sequence[RowFilter]
         column: the file's column, of whole numbers or strings.
     """
     try:
-        raw = _section(tail, stripe, column)
+        usable = {pb.Stream.BLOOM_FILTER_UTF8} | ({pb.Stream.BLOOM_FILTER} if column.kind in _INTEGERS else set())
+        section = None
+        for stream, start in placed_streams(tail.stripe_footer(stripe), tail.stripes[stripe].offset):
+            if stream.column == column.column_id and stream.kind in usable:
+                section = tail.source.read(start, stream.length)
+        raw = None if section is None else decompress(section, tail.compression, tail.block_size)
         filters = [] if raw is None else list(_filters(raw))
     except (BadDataError, ChunkError, ValueError, LookupError):
         return ()  # reading the stripe reports the error
     groups = -(-tail.stripes[stripe].numberOfRows // tail.stride) if tail.stride else 0
     is_sound = len(filters) == groups and all(group.bits and 0 < group.hashes < 64 for group in filters)
     return filters if is_sound else ()
-
-
-def _section(tail: Tail, stripe: int, column: OrcType) -> bytes | None:
-    usable = {pb.Stream.BLOOM_FILTER_UTF8} | ({pb.Stream.BLOOM_FILTER} if column.kind in _INTEGERS else set())
-    section = None
-    for stream, start in placed_streams(tail.stripe_footer(stripe), tail.stripes[stripe].offset):
-        if stream.column == column.column_id and stream.kind in usable:
-            section = tail.source.read(start, stream.length)
-    return None if section is None else decompress(section, tail.compression, tail.block_size)
 
 
 def _filters(section: bytes) -> Iterator[RowFilter]:

@@ -23,8 +23,8 @@ from acidctl.acid.names import Kind
 from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.read.hostile_streams import check_all_rows, check_rows
 from acidctl.orc.read.reader import OrcFile, open_orc
-from acidctl.orc.read.stripe_size import check_all_rows, check_rows
 from acidctl.orc.read.wide_timestamps import is_hybrid, proleptic_batch
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType

@@ -11,8 +11,7 @@ import numpy as np
 
 from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.base.errors import BadDataError
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import OrcType, hive_type
+from acidctl.orc.types import OrcType, hive_type, parse_type
 
 PartitionValue = bool | int | float | str | Decimal | datetime.date | datetime.datetime | np.datetime64 | None
 """``np.datetime64`` is a timestamp with nanoseconds."""

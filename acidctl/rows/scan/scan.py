@@ -132,7 +132,7 @@ class Scan:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Return the schema of the batches, apart from wider types that :mod:`acidctl.rows.scan.arrow_types` adds."""
+        """Return the schema of the batches, apart from wider types that :mod:`acidctl.rows.scan.table_scan` adds."""
         return pa.schema(list(arrow_type(self.output_type)))
 
     def batches(self, first: int = 0) -> Iterator[pa.RecordBatch]:

@@ -23,8 +23,16 @@ from acidctl.base.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.gateway import Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.driver.java import Java
-from acidctl.spark.driver.properties import moved_options, split_options, trimmed, write_properties
-from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, plan_session
+from acidctl.spark.driver.session_plan import (
+    SessionPlan,
+    SparkOptions,
+    is_local,
+    moved_options,
+    plan_session,
+    split_options,
+    trimmed,
+    write_properties,
+)
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -246,7 +254,13 @@ def _own_session(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
                     _stop(session.context)
         finally:
             driver.end(grace)
-            _forget_gateway(pyspark)
+            context = pyspark.SparkContext  # the next session of this process starts another Java
+            if context._gateway is not None:
+                with contextlib.suppress(Exception):
+                    context._gateway.shutdown()
+            context._gateway = None
+            context._jvm = None
+            context._active_spark_context = None
 
 
 def _launch(
@@ -325,14 +339,3 @@ def _stop(context: Any) -> None:
         thread = threading.Thread(target=run, args=(action,), name="acidctl-spark-stop", daemon=True)
         thread.start()
     thread.join(timeout=STOP_SECONDS)
-
-
-def _forget_gateway(pyspark: Any) -> None:
-    """Let the next session of this process start another Java."""
-    context = pyspark.SparkContext
-    if context._gateway is not None:
-        with contextlib.suppress(Exception):
-            context._gateway.shutdown()
-    context._gateway = None
-    context._jvm = None
-    context._active_spark_context = None

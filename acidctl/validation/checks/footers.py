@@ -25,7 +25,7 @@ from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_file_system
 from acidctl.validation.checks.files import V13, V24, V25, V36
-from acidctl.validation.checks.operations import acid_v1
+from acidctl.validation.checks.row_facts import acid_v1
 from acidctl.validation.findings import ERROR, FOOTERS, INFO, WARNING, Finding, Rule, Severity, Unchecked
 from acidctl.wording import human_count
 

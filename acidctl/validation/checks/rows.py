@@ -26,19 +26,19 @@ from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.files import V24
 from acidctl.validation.checks.footers import V21, V30, V31, V39, opened, severity_of_index
-from acidctl.validation.checks.operations import V12
 from acidctl.validation.checks.row_facts import (
+    V12,
     V29,
     Bounds,
     KeyOrder,
     RowFacts,
+    SpanBuilder,
     Tally,
     added_up,
     shown_key,
     tally_where,
     whole_events,
 )
-from acidctl.validation.checks.spans import SpanBuilder
 from acidctl.validation.findings import DEEP, ERROR, WARNING, Rule, Severity, Unchecked
 
 _DELETE = 2
@@ -173,7 +173,13 @@ class _RowCheck:
             return
         bounds = Bounds.of(ids)
         self._events(ids, bounds, batch if there is None else batch.filter(pa.array(there)))
-        self._key_order(ids)
+        order = self._task.order
+        if self._facts.last is not None:
+            self._facts.tallies += order.check(self._facts.last, ids.take(slice(1)))
+        self._facts.tallies += order.check(ids.take(slice(-1)), ids.take(slice(1, None)))
+        # An index array makes copies; a slice would keep the whole stripe in memory.
+        self._facts.first = self._facts.first or ids.take(np.array([0]))
+        self._facts.last = ids.take(np.array([-1]))
         self._write_ids(ids, bounds)
         if there is None:
             self._tail_of_stripe(ids, bounds, number)
@@ -227,7 +233,12 @@ class _RowCheck:
         if not is_delete and "row" in batch.schema.names and batch.column("row").null_count:
             self._without_row(batch)
         self._count(ids.operation, bounds.operation)
-        self._buckets(ids, bounds)
+        number = self._task.file.bucket
+        bad, other = _bucket_faults(_few(ids.keys.bucket, bounds.bucket), number)
+        if bad.any() or other.any():
+            bad, other = _bucket_faults(ids.keys.bucket, number)
+            self._add_where(V23, "events have an impossible bucket", bad, ids)
+            self._add_where(V21, f"events are of another bucket than the file's, {number}", other, ids)
         if bounds.row_id[0] < 0:
             self._add_where(V29, "row ids are negative", ids.keys.row_id < 0, ids)
         self._gather(ids, is_v1=is_v1)
@@ -244,15 +255,6 @@ class _RowCheck:
             self._counts[min(max(bounds[0], 0), 2)] += len(operation)
         else:
             self._counts += np.bincount(np.clip(operation, 0, 2), minlength=3)
-
-    def _buckets(self, ids: Ids, bounds: Bounds) -> None:
-        """Check the codec of section 2, and the bucket number against the file's name."""
-        number = self._task.file.bucket
-        bad, other = _bucket_faults(_few(ids.keys.bucket, bounds.bucket), number)
-        if bad.any() or other.any():
-            bad, other = _bucket_faults(ids.keys.bucket, number)
-            self._add_where(V23, "events have an impossible bucket", bad, ids)
-            self._add_where(V21, f"events are of another bucket than the file's, {number}", other, ids)
 
     def _gather(self, ids: Ids, *, is_v1: bool) -> None:
         """Keep the keys for the checks over all files."""
@@ -277,15 +279,6 @@ class _RowCheck:
     def _add_rows(self, keys: Keys) -> None:
         self._inserts.add(keys)
         self._facts.keys += len(keys)
-
-    def _key_order(self, ids: Ids) -> None:
-        order = self._task.order
-        if self._facts.last is not None:
-            self._facts.tallies += order.check(self._facts.last, ids.take(slice(1)))
-        self._facts.tallies += order.check(ids.take(slice(-1)), ids.take(slice(1, None)))
-        # An index array makes copies; a slice would keep the whole stripe in memory.
-        self._facts.first = self._facts.first or ids.take(np.array([0]))
-        self._facts.last = ids.take(np.array([-1]))
 
     def _write_ids(self, ids: Ids, bounds: Bounds) -> None:
         task, directory = self._task, self._task.file.directory

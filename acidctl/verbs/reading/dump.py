@@ -69,7 +69,7 @@ def _files_below(
 ) -> Iterator[EventFile]:
     """Yield the event files at a path."""
     from acidctl.location.walk import walk_locations
-    from acidctl.rows.read.files_at_path import event_files_at
+    from acidctl.rows.scan.event_dump import event_files_at
     from acidctl.storage.registry import naming_near
 
     with naming_near(fs, path):

@@ -9,8 +9,7 @@ import pyarrow as pa
 from acidctl.base.errors import UsageProblem
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import HiveTable
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing.carry_out import RowsWritten, carry_out

@@ -16,8 +16,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable
 from acidctl.metastore.txn.transaction import UnknownOutcome
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing.carry_out import RowsWritten, carry_out, table_of

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from acidctl.base.errors import BadDataError
 from acidctl.location.metastore_schema import TextLayout
 from acidctl.metastore.tables import HiveTable
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, parse_type
 from acidctl.rows.convert.java_floats import java_texts
 from acidctl.rows.export.json_lines import list_parts, row_slices, text_buffer, text_of_a_row, unquoted
 from acidctl.rows.export.text import nulls, wrapped

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.metastore.tables import HiveTable
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType, arrow_type, parse_type
 from acidctl.writing.rows.conform import RowConformer, column_hint, decoded, joined
 from acidctl.writing.rows.sources import RowPart, RowSource
 

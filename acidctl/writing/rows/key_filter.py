@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.metastore.tables import HiveTable
-from acidctl.orc.hive_types import parse_type
 from acidctl.orc.read.wide_timestamps import WideTimestamp
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, parse_type
 from acidctl.rows.scan.compare import unpadded
 from acidctl.rows.scan.condition import UnknownColumn
 from acidctl.rows.scan.predicate import Path

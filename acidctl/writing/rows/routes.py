@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from acidctl.acid.names import partition_name
 from acidctl.metastore.tables import HiveTable
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, parse_type
 from acidctl.writing.rows.bucket_hashes import buckets_of
 from acidctl.writing.rows.files import FileKey, StagedRows
 from acidctl.writing.rows.partition_values import fixed_text, partition_texts

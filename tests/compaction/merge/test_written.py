@@ -20,7 +20,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.read.id_runs import IdBytes, id_run
+from acidctl.orc.read.integer_runs import IdBytes, id_run
 from acidctl.orc.tail import read_tail
 from acidctl.orc.write.acid_writer import AcidWriter, CopiedStripe
 from acidctl.orc.write.writer_settings import WriterSettings, bloom_columns

@@ -12,8 +12,7 @@ from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import RefusedError
-from acidctl.orc.hive_types import columns_of
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, columns_of
 from acidctl.rows.convert.conform import all_null
 from acidctl.rows.scan.scan import Scan
 

@@ -18,12 +18,11 @@ import pyarrow as pa
 import pytest
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.orc.hive_types import parse_type
 from acidctl.orc.read.wide_timestamps import WideTimestamp, as_nanoseconds, wide
-from acidctl.orc.types import arrow_type
-from acidctl.rows.convert.errors import HivesDifferError, NoConversion
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.rows.convert.java_floats import java_text
 from acidctl.rows.convert.leaves import convert_leaf, hives_differ, require_known
+from acidctl.rows.convert.times import HivesDifferError, NoConversion
 
 FOUND: dict[str, Any] = json.loads((Path(__file__).parents[2] / "data/type-changes.json").read_text())
 TEXTS = ("string", "varchar", "char")

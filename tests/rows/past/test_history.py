@@ -35,7 +35,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.walkthrough import ROW
 from acidctl.rows.past.blame import blame, parse_row_id
 from acidctl.rows.past.history import WriteIdHistory, _Covered, read_history
-from acidctl.rows.read.files_at_path import event_files_at
+from acidctl.rows.scan.event_dump import event_files_at
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 

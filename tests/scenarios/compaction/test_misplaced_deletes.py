@@ -17,7 +17,7 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
-from acidctl.orc.hive_types import parse_type
+from acidctl.orc.types import parse_type
 from acidctl.orc.write.acid_writer import AcidWriter
 
 DELTA, DELETES = "delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000"

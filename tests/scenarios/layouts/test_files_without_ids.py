@@ -18,7 +18,7 @@ from acidctl.base.errors import AcidctlError
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.orc.types import OrcType
-from acidctl.rows.read.files_at_path import event_files_at
+from acidctl.rows.scan.event_dump import event_files_at
 from acidctl.storage.registry import open_location
 
 

@@ -21,8 +21,7 @@ from acidctl.location.walk import WalkedLocation
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
-from acidctl.validation.findings import Depth, Severity
-from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.findings import CheckOptions, Depth, LocationToCheck, Severity
 from acidctl.validation.run import check_locations
 
 RESOLVER = SnapshotResolver(SnapshotSpec(of_any_table=ValidWriteIds(5)))

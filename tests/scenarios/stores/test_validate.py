@@ -8,8 +8,7 @@ from support.files.acid_files import delete, write_by_pyorc
 from support.stores import Store
 from support.validating import QUIET, found, healthy
 
-from acidctl.validation.findings import Depth
-from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.findings import CheckOptions, Depth, LocationToCheck
 from acidctl.validation.run import check_locations
 
 

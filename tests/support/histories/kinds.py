@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 
 VALUES: Mapping[str, tuple[Any, ...]] = {
     "tinyint": (-128, 0, 7, 100),

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from acidctl.demo.walkthrough import write_walkthrough
-from acidctl.rows.read.files_at_path import event_files_at
+from acidctl.rows.scan.event_dump import event_files_at
 from acidctl.storage.registry import open_location
 from support.tables import snapshot_of
 

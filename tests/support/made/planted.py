@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from acidctl.orc.hive_types import columns_of
+from acidctl.orc.types import columns_of
 from acidctl.validation.findings import Depth
 from support.files.acid_files import ACID, B0, IDS, delete, insert, write_by_pyorc, write_orc
 from support.validating import NOW

@@ -12,9 +12,8 @@ from pyarrow import parquet as pq
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.base.errors import BadDataError
-from acidctl.orc.hive_types import columns_of
 from acidctl.orc.read.wide_timestamps import widened
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, columns_of
 from acidctl.writing.insert_only.parquet_sink import ParquetSink
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from acidctl.base.errors import BadDataError
 from acidctl.location.metastore_schema import TextLayout
-from acidctl.orc.hive_types import columns_of
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, columns_of
 from acidctl.writing.insert_only.text_form import TextForm, TextSink
 
 PLAIN = TextLayout(())

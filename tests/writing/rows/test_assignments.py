@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 from acidctl.base.errors import BadDataError, UsageProblem
-from acidctl.orc.hive_types import parse_type
 from acidctl.orc.read.wide_timestamps import parts
-from acidctl.orc.types import arrow_type, row_of
+from acidctl.orc.types import arrow_type, parse_type, row_of
 from acidctl.writing.rows.assignments import parse_assignments
 from acidctl.writing.rows.conform import fitted
 

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from acidctl.base.errors import RefusedError
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.writing.rows.bucket_hashes import buckets_of, check_bucket_type, hash_column
 
 SECOND = 10**9

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from acidctl.base.errors import BadDataError
-from acidctl.orc.hive_types import parse_type
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
+from acidctl.orc.types import parse_type
 from acidctl.writing.rows.conform import RowConformer, fitted, joined
 
 MICROS = pa.timestamp("us")

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from acidctl.base.errors import RefusedError, UsageProblem
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.writing.rows.partition_values import fixed_text, partition_texts
 
 TEXTS = [

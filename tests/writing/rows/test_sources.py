@@ -17,8 +17,7 @@ import pytest
 from pyarrow import csv, orc, parquet
 
 from acidctl.base.errors import AcidctlError, BadDataError, UsageProblem
-from acidctl.orc.hive_types import parse_type
-from acidctl.orc.types import arrow_type
+from acidctl.orc.types import arrow_type, parse_type
 from acidctl.writing.rows import json_lines, line_blocks, sources
 from acidctl.writing.rows.conform import RowConformer
 from acidctl.writing.rows.sources import FileSource, arrow_source

@@ -15,11 +15,10 @@ import pytest
 from support.paths import DATA
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.orc.hive_types import parse_type
 from acidctl.orc.read.wide_timestamps import parts
-from acidctl.rows.convert.errors import HivesDifferError, NoConversion
+from acidctl.orc.types import parse_type
 from acidctl.rows.convert.leaves import convert_leaf, require_known
-from acidctl.rows.convert.text_times import dates_of, timestamps_of
+from acidctl.rows.convert.times import HivesDifferError, NoConversion, dates_of, timestamps_of
 
 FOUND: dict[str, Any] = json.loads((DATA / "text-times.json").read_text())
 TEXTS: list[str | None] = FOUND["texts"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.rows.read.delete_set import Keys
-from acidctl.validation.checks.spans import SpanBuilder, Spans, shared, uncovered, united
+from acidctl.validation.checks.row_facts import SpanBuilder, Spans, shared, uncovered, united
 
 Key = tuple[int, int, int]
 key = st.tuples(st.integers(1, 2), st.integers(0, 1), st.integers(0, 25))

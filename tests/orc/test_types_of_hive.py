@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acidctl.base.errors import BadDataError
-from acidctl.orc.hive_types import parse_type
+from acidctl.orc.types import parse_type
 
 LOCAL = "timestamp with local time zone"
 

@@ -15,8 +15,15 @@ from support.spark.fake_java import fake_java
 
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.demo.walkthrough import write_walkthrough
-from acidctl.spark.driver.properties import moved_options, parsed, split_options, trimmed, written
-from acidctl.spark.driver.session_plan import SparkOptions, plan_session
+from acidctl.spark.driver.session_plan import (
+    SparkOptions,
+    moved_options,
+    parsed,
+    plan_session,
+    split_options,
+    trimmed,
+    written,
+)
 from acidctl.storage.registry import open_location
 
 ANY = st.text(st.characters(codec="utf-8") | st.sampled_from("\\\"' =:#!\t\n\r\f"))
@@ -127,7 +134,7 @@ import sys
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from support.spark.awkward import AWKWARD
-from acidctl.spark.driver.properties import written
+from acidctl.spark.driver.session_plan import written
 
 conf = (("spark.driver.extraJavaOptions", "-Dmine.token=hush-typed '-Dmine.other=two words'"), *AWKWARD.items())
 with start_session(SparkOptions(master="local[1]", conf=conf)) as session:

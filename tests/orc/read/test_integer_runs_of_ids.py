@@ -18,7 +18,7 @@ from support.files.orc_bytes import Remote, tail_of
 
 from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.read.id_runs import RowIdRun, id_run, progression
+from acidctl.orc.read.integer_runs import RowIdRun, id_run, progression
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import RecordKey
 from acidctl.orc.types import ACID_COLUMNS, OrcType
