@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +21,7 @@ from acidctl.metastore.tables import HiveTable
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.writing.rows.conform import RowConformer, column_hint, decoded, joined
 from acidctl.writing.rows.deleted_keys import DeletedKeys
-from acidctl.writing.rows.files import StagedFile, write_deletes
+from acidctl.writing.rows.files import StagedFile, StagedRows, write_deletes
 from acidctl.writing.rows.key_filter import KeyFilter, refuse_nested
 from acidctl.writing.rows.key_lookup import comparable, key_numbers
 from acidctl.writing.rows.routes import Routes
@@ -34,6 +36,163 @@ _ORDERED = (
     pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_decimal, pa.types.is_date,
     pa.types.is_timestamp, pa.types.is_null,
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """How the rows of a source meet those of a table; it can be pickled.
+
+    Attributes:
+        key, operation, order: names of the source's columns, in lower case; the last two may be empty.
+    """
+
+    routes: Routes
+    key: tuple[str, ...]
+    operation: str = ""
+    order: str = ""
+
+    def check(self, table: HiveTable, given: Sequence[str]) -> None:
+        """Refuse rows that lack a column, and keys that cannot be one.
+
+        Args:
+            given: the names of the source's columns, in lower case.
+
+        Raises:
+            UsageProblem: they cannot be merged.
+        """
+        names = self.routes.names
+        if not self.key:
+            raise UsageProblem("the merge has no key", "", "give the columns that identify a row")
+        if twice := [name for name, count in Counter(given).items() if count > 1]:
+            raise UsageProblem(f"the rows have two columns {twice[0]}", "Hive's names have no case", "rename one")
+        for name in filter(None, (*self.key, self.operation, self.order)):
+            if name not in given:
+                raise UsageProblem(f"the rows have no column {name}", "", column_hint(name, given))
+        if missing := [name for name in self.key if name not in names]:
+            raise UsageProblem(f"the table has no column {missing[0]}", "", column_hint(missing[0], names))
+        refuse_nested(self.key, [self.routes.types[names.index(name)] for name in self.key])
+        if absent := [column.name for column in table.partition_keys if column.name not in given]:
+            why = "it is a partition key, which decides where a row goes"
+            raise UsageProblem(f"the rows have no column {absent[0]}", why, "add the column")
+
+    @property
+    def extra(self) -> list[str]:
+        """Return the columns of the source that are not written, because the table lacks them."""
+        return sorted({self.operation, self.order} - set(self.routes.names) - {""})
+
+
+class MergeSource:
+    """One row for each key of a source, and all rows with a NULL in the key.
+
+    Args:
+        source: the rows, with names in lower case, after :meth:`MergeRule.check`.
+
+    Attributes:
+        chosen: the places of the rows in the source; every other array follows them.
+        columns: the table's columns, as :attr:`Routes.names`.
+        is_delete: a mask of the rows that delete.
+
+    Raises:
+        UsageProblem: a column is unknown, or of a type that cannot be an order or operation.
+        BadDataError: a value does not fit its column, an operation is unknown, the order has a NULL or NaN, or nothing
+            says which row of a key is the last.
+    """
+
+    def __init__(self, rule: MergeRule, source: pa.Table) -> None:
+        self._rule, names = rule, rule.routes.names
+        rows = source.drop_columns(rule.extra)
+        columns = RowConformer(rows.schema, names, rule.routes.types).all_columns(rows.to_batches())
+        by_name = {
+            name: joined([decoded(part) for part in source[name].chunks] or [pa.nulls(0)]) for name in rule.extra
+        }
+        by_name |= zip(names, columns, strict=True)
+        is_delete = np.zeros(source.num_rows, np.bool_)
+        if rule.operation:
+            is_delete = _deletes(by_name[rule.operation], rule.operation)
+        if rule.order:
+            _refuse_order(by_name[rule.order], rule.order)
+        self.chosen = self._last_of_each_key(by_name, rule.order)
+        self.is_delete = is_delete[self.chosen]
+        is_whole = len(self.chosen) == source.num_rows
+        self.columns = columns if is_whole else [column.take(pa.array(self.chosen)) for column in columns]
+        self._given = frozenset(source.column_names)
+
+    def _last_of_each_key(self, rows: Mapping[str, pa.Array], order: str) -> NDArray[np.int64]:
+        """Return the places of the last row of each key by the order column, and of all rows with a NULL in the key.
+
+        Raises:
+            BadDataError: two rows have the same key, and no order column, or the same value in it.
+        """
+        key = [rows[name] for name in self._rule.key]
+        count = len(key[0])
+        if not count:
+            return np.empty(0, np.int64)
+        keys = key_numbers(key)
+        keys = np.where(keys < 0, count + np.arange(count), keys)  # a NULL equals nothing
+        by = [pa.array(keys), *(comparable([rows[order]]) if order else [])]
+        names = [str(at) for at in range(len(by))]
+        sort_keys = [(name, "ascending") for name in names]
+        ordered = np.asarray(pc.sort_indices(pa.table(by, names=names), sort_keys=sort_keys), np.int64)
+        same = np.diff(keys[ordered]) == 0
+        ties = key_numbers([rows[order]]) if order else np.zeros(count, np.int64)
+        tied = np.flatnonzero(same & (np.diff(ties[ordered]) == 0))
+        if len(tied):
+            key_text = ", ".join(f"{name}={rows[name][int(ordered[tied[0]])]}" for name in self._rule.key)
+            raise BadDataError(
+                f"the rows have the key {key_text} several times",
+                f"{order} is the same in them" if order else "nothing says which of them counts",
+                "nothing was changed; name a column that orders them",
+            )
+        return np.sort(ordered[np.append(~same, True)])
+
+    @property
+    def kept(self) -> list[str]:
+        """Return the table's columns that the source lacks: replaced rows keep their old values."""
+        return [name for name in self._rule.routes.names if name not in self._given]
+
+    @cached_property
+    def filter(self) -> KeyFilter:
+        """Return the keys as a condition on the table's rows."""
+        names, types = self._rule.routes.names, self._rule.routes.types
+        places = sorted(map(names.index, self._rule.key), reverse=True)  # partition keys are last, and rule out most
+        return KeyFilter(
+            [names[at] for at in places], [types[at] for at in places], [self.columns[at] for at in places]
+        )
+
+    def meet(self, seen: NDArray[np.bool_], found: NDArray[np.int64]) -> None:
+        """Mark rows as found in the table; several rows of the table with one key may all be deleted, not replaced.
+
+        Args:
+            seen: a mask of the rows that were found before, which is changed.
+            found: the place of each row that was found now.
+
+        Raises:
+            BadDataError: a row would replace several rows of the table.
+        """
+        values, counts = np.unique(found, return_counts=True)
+        twice = values[(seen[values] | (counts > 1)) & ~self.is_delete[values]]
+        if len(twice):
+            names = self._rule.routes.names
+            key = ", ".join(f"{name}={self.columns[names.index(name)][int(twice[0])]}" for name in self._rule.key)
+            raise BadDataError(
+                f"the table has several rows of the key {key}",
+                "a merge would not know which of them to replace",
+                "nothing was changed; choose a key that is unique",
+            )
+        seen[values] = True
+
+    def replaced(self, found: NDArray[np.int64], rows: pa.RecordBatch) -> list[pa.Array]:
+        """Return the new versions of rows of the table, without those that are deleted.
+
+        Args:
+            found: for each of `rows` the place of the row that replaces it.
+            rows: their old values, with the columns :attr:`kept`.
+        """
+        stays = ~self.is_delete[found]
+        at, mask = pa.array(found[stays]), pa.array(stays)
+        kept = {name: rows.column(name).filter(mask) for name in self.kept}
+        pairs = zip(self._rule.routes.names, self.columns, strict=True)
+        return [kept[name] if name in kept else column.take(at) for name, column in pairs]
 
 
 class Merge(Write):
@@ -70,124 +229,44 @@ class Merge(Write):
     ) -> None:
         super().__init__(metastore, table, Statement(Operation.UPDATE, is_dynamic=bool(table.partition_keys)))
         self._routes, self._inserts = Routes(table, self.row, {}), inserts
-        self._key, operation, order = list(dict.fromkeys(map(str.lower, key))), operation.lower(), order.lower()
+        names = tuple(dict.fromkeys(map(str.lower, key)))
+        rule = MergeRule(self._routes, names, operation.lower(), order.lower())
         self._given = [name.lower() for name in source.column_names]
-        source = source.rename_columns(self._given)
-        self._refuse_names([*self._key, *filter(None, (operation, order))])
-        extra = {operation, order} - set(self._routes.names) - {""}
-        rows = source.drop_columns(list(extra))
-        columns = RowConformer(rows.schema, self._routes.names, self._routes.types).all_columns(rows.to_batches())
-        self._places = [self._routes.names.index(name) for name in self._key]
-        by_name = {name: joined([decoded(part) for part in source[name].chunks] or [pa.nulls(0)]) for name in extra}
-        by_name |= zip(self._routes.names, columns, strict=True)
-        is_delete = _deletes(by_name[operation], operation) if operation else np.zeros(source.num_rows, np.bool_)
-        if order:
-            _refuse_order(by_name[order], order)
-        chosen = self._last_of_each_key(by_name, order)
-        self._is_delete = is_delete[chosen]
-        is_whole = len(chosen) == source.num_rows
-        self._columns = columns if is_whole else [column.take(pa.array(chosen)) for column in columns]
-
-    def _refuse_names(self, needed: Sequence[str]) -> None:
-        """Refuse rows that lack a column, and keys that cannot be one."""
-        if not self._key:
-            raise UsageProblem("the merge has no key", "", "give the columns that identify a row")
-        if twice := [name for name, count in Counter(self._given).items() if count > 1]:
-            raise UsageProblem(f"the rows have two columns {twice[0]}", "Hive's names have no case", "rename one")
-        for name in needed:
-            if name not in self._given:
-                raise UsageProblem(f"the rows have no column {name}", "", column_hint(name, self._given))
-        if missing := [name for name in self._key if name not in self._routes.names]:
-            raise UsageProblem(f"the table has no column {missing[0]}", "", column_hint(missing[0], self._routes.names))
-        refuse_nested(self._key, [self._routes.types[self._routes.names.index(name)] for name in self._key])
-        if absent := [column.name for column in self.table.partition_keys if column.name not in self._given]:
-            why = "it is a partition key, which decides where a row goes"
-            raise UsageProblem(f"the rows have no column {absent[0]}", why, "add the column")
-
-    def _last_of_each_key(self, rows: Mapping[str, pa.Array], order: str) -> NDArray[np.int64]:
-        """Return the places of the last row of each key by the order column, and of all rows with a NULL in the key.
-
-        Raises:
-            BadDataError: two rows have the same key, and no order column, or the same value in it.
-        """
-        key = [rows[name] for name in self._key]
-        count = len(key[0])
-        if not count:
-            return np.empty(0, np.int64)
-        keys = key_numbers(key)
-        keys = np.where(keys < 0, count + np.arange(count), keys)  # a NULL equals nothing
-        by = [pa.array(keys), *(comparable([rows[order]]) if order else [])]
-        names = [str(at) for at in range(len(by))]
-        sort_keys = [(name, "ascending") for name in names]
-        ordered = np.asarray(pc.sort_indices(pa.table(by, names=names), sort_keys=sort_keys), np.int64)
-        same = np.diff(keys[ordered]) == 0
-        ties = key_numbers([rows[order]]) if order else np.zeros(count, np.int64)
-        tied = np.flatnonzero(same & (np.diff(ties[ordered]) == 0))
-        if len(tied):
-            key_text = ", ".join(f"{name}={rows[name][int(ordered[tied[0]])]}" for name in self._key)
-            raise BadDataError(
-                f"the rows have the key {key_text} several times",
-                f"{order} is the same in them" if order else "nothing says which of them counts",
-                "nothing was changed; name a column that orders them",
-            )
-        return np.sort(ordered[np.append(~same, True)])
+        rule.check(table, self._given)
+        self._source = MergeSource(rule, source.rename_columns(self._given))
 
     def stage(self, transaction: Seen) -> list[StagedFile]:
-        write_id = transaction.write_id
+        write_id, source = transaction.write_id, self._source
         deletes = format_directory(Kind.DELETE_DELTA, write_id, write_id, 0)
         self.constraints.require_columns(self._given)
-        columns, places = list(self._columns), self._places
-        if not len(columns[0]):
+        if not len(source.chosen):
             return []
-        keys_first = sorted(places, reverse=True)  # partition keys are the last columns, and rule out most
-        by_key = KeyFilter(
-            [self._routes.names[at] for at in keys_first],
-            [self._routes.types[at] for at in keys_first],
-            [columns[at] for at in keys_first],
-        )
-        kept = [name for name in self.row.names if name not in self._given]
         files: list[StagedFile] = []
-        old: list[tuple[NDArray[np.int64], pa.RecordBatch]] = []
-        seen = np.zeros(len(columns[0]), np.bool_)
-        wanted = [*(path[0] for path in by_key.paths), *kept]
-        for name, here, batches in target_rows(
-            self.metastore, self.table, transaction, wanted, by_key, storage=self.storage
-        ):
-            assert isinstance(here, KeyFilter)
-            gone = DeletedKeys()
-            for keys, rows in batches:
-                gone.add(keys)
-                chosen = here.find(rows.select([path[0] for path in here.paths]).columns)
-                self._refuse_twice(seen, chosen, columns, places)
-                seen[chosen] = True
-                if kept:
-                    old.append((chosen, rows.select(kept)))
-            if gone:
-                files += write_deletes(self.places.stage, name, deletes, gone, row=self.row, write_id=write_id)
-        self.updated = int((seen & ~self._is_delete).sum())
-        for column in kept:
-            place = self._routes.names.index(column)
-            columns[place] = _with_old(columns[place], [(at, rows.column(column)) for at, rows in old])
-        is_written = pa.array(~self._is_delete & (seen | self._inserts))
+        seen = np.zeros(len(source.chosen), np.bool_)
+        wanted = [*(path[0] for path in source.filter.paths), *source.kept]
         with closing(self.new_rows(transaction)) as staged:
-            for part in _parts([column.filter(is_written) for column in columns]):
-                self.constraints.require_values(self._routes.names, part)
-                self._routes.write(part, staged)
+            for name, here, batches in target_rows(
+                self.metastore, self.table, transaction, wanted, source.filter, storage=self.storage
+            ):
+                assert isinstance(here, KeyFilter)
+                gone = DeletedKeys()
+                for keys, rows in batches:
+                    gone.add(keys)
+                    found = here.find(rows.select([path[0] for path in here.paths]).columns)
+                    source.meet(seen, found)
+                    self._write(source.replaced(found, rows), staged)
+                if gone:
+                    files += write_deletes(self.places.stage, name, deletes, gone, row=self.row, write_id=write_id)
+            self.updated = int((seen & ~source.is_delete).sum())
+            is_new = pa.array(~source.is_delete & ~seen & self._inserts)
+            for part in _parts([column.filter(is_new) for column in source.columns]):
+                self._write(part, staged)
             return files + staged.finish()
 
-    def _refuse_twice(
-        self, seen: NDArray[np.bool_], chosen: NDArray[np.int64], columns: list[pa.Array], places: list[int]
-    ) -> None:
-        """Refuse to replace several rows of the table that have the same key; all of them may be deleted."""
-        values, counts = np.unique(chosen, return_counts=True)
-        twice = values[(seen[values] | (counts > 1)) & ~self._is_delete[values]]
-        if len(twice):
-            key = ", ".join(f"{self._key[i]}={columns[place][int(twice[0])]}" for i, place in enumerate(places))
-            raise BadDataError(
-                f"the table has several rows of the key {key}",
-                "a merge would not know which of them to replace",
-                "nothing was changed; choose a key that is unique",
-            )
+    def _write(self, columns: list[pa.Array], staged: StagedRows) -> None:
+        if len(columns[0]):
+            self.constraints.require_values(self._routes.names, columns)
+            self._routes.write(columns, staged)
 
 
 def _deletes(words: pa.Array, name: str) -> NDArray[np.bool_]:
@@ -228,16 +307,6 @@ def _refuse_order(column: pa.Array, name: str) -> None:
             "it orders the rows, and a NULL or NaN is neither before nor after another value",
             "nothing was changed; correct the row",
         )
-
-
-def _with_old(column: pa.Array, old: Sequence[tuple[NDArray[np.int64], pa.Array]]) -> pa.Array:
-    """Return a column with the old values at the places of matched rows, and NULL elsewhere."""
-    if not old:
-        return column
-    values = joined([part for _, part in old])
-    places = np.full(len(column), -1, np.int64)
-    places[np.concatenate([at for at, _ in old])] = np.arange(len(values))
-    return values.take(pa.array(places, mask=places < 0))
 
 
 def _parts(columns: list[pa.Array], size: int = 1 << 17) -> Iterator[list[pa.Array]]:

@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from acidctl.acid.names import partition_name
 from acidctl.location.find import find_table
+from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import HiveTable
@@ -67,6 +69,19 @@ def target_rows(
     Raises:
         RefusedError: the files of a location are newer than the metastore.
     """
+    for name, location, partition in target_locations(metastore, table, transaction, where, storage=storage):
+        yield Target(name, *rows_of(snapshot_of(location), partition, columns, where))
+
+
+def target_locations(
+    metastore: Metastore,
+    table: HiveTable,
+    transaction: Seen,
+    where: RowCondition | None = None,
+    *,
+    storage: Mapping[str, str],
+) -> Iterator[tuple[str, TableLocation, Sequence[PartitionColumn]]]:
+    """Yield the partition's name, the location, and its partition columns, where the condition may be met."""
     lists = f"{transaction.write_ids}\ntxns={transaction.txns}"
     resolver = SnapshotResolver(SnapshotSpec.of(lists), Warehouse(metastore))
     url = f"hive:{table.full_name}"
@@ -76,16 +91,36 @@ def target_rows(
     readable = Table(url, locations, resolver)
     for location in readable.found:
         partition = readable.partition_of(location)
-        bounds = partial(_bounds, partition)
-        if where is not None and not where.may_match(bounds):
-            continue
-        here = where.narrowed(bounds) if isinstance(where, KeyFilter) and partition else where
-        snapshot = location.snapshot()
-        snapshot.require_agreement()
-        name = "/".join(partition_name(key, value) for key, value in location.location.partition)
-        scan = Scan(snapshot, columns, row_id=True, where=here, partition=partition, late=True, known=_known)
-        batches = ((_keys(batch), batch) for batch in scan.batches() if batch.num_rows)
-        yield Target(name, here, batches)
+        if where is None or where.may_match(partial(_bounds, partition)):
+            yield "/".join(partition_name(*pair) for pair in location.location.partition), location, partition
+
+
+def snapshot_of(location: TableLocation) -> Snapshot:
+    """Return what the statement sees of a location.
+
+    Raises:
+        RefusedError: its files are newer than the metastore.
+    """
+    snapshot = location.snapshot()
+    snapshot.require_agreement()
+    return snapshot
+
+
+def rows_of(
+    snapshot: Snapshot,
+    partition: Sequence[PartitionColumn],
+    columns: Sequence[str],
+    where: RowCondition | None,
+    only: Mapping[str, Sequence[int]] | None = None,
+) -> tuple[RowCondition | None, Iterator[tuple[Keys, pa.RecordBatch]]]:
+    """Return the condition, narrowed to the keys that a location may have, and its rows; see :class:`Target`.
+
+    Args:
+        only: the numbers of the stripes to read, by the file's path relative to the location; None for all.
+    """
+    here = where.narrowed(partial(_bounds, partition)) if isinstance(where, KeyFilter) and partition else where
+    scan = Scan(snapshot, columns, row_id=True, where=here, partition=partition, only=only, late=True, known=_known)
+    return here, ((_keys(batch), batch) for batch in scan.batches() if batch.num_rows)
 
 
 def condition_of(table: HiveTable, text: str) -> RowCondition:

@@ -24,7 +24,8 @@ from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
 from acidctl.spark.datasource.filters import noted_condition
 from acidctl.spark.datasource.spark_types import SparkForm, check_asked, spark_type
-from acidctl.spark.datasource.table_plan import LocationSplit, TablePlan
+from acidctl.spark.datasource.table_plan import TablePlan
+from acidctl.spark.splits import LocationSplit
 
 NOTE = "acidctl"
 """The key of a field's metadata with the notes of the rule of :mod:`acidctl.spark.datasource.pruning`."""

@@ -30,16 +30,8 @@ from acidctl.rows.scan.table import Table, table_at
 from acidctl.spark.datasource.load_options import ChangeRange, SourceOptions
 from acidctl.spark.datasource.reading import Reading, bounded, delivered, plan_reading, table_schema
 from acidctl.spark.datasource.spark_types import SparkForm
-from acidctl.spark.datasource.table_plan import (
-    FileFacts,
-    LocationPlan,
-    LocationSplit,
-    TablePlan,
-    facts_of,
-    may_hit,
-    tasks_of,
-    with_files,
-)
+from acidctl.spark.datasource.table_plan import TablePlan
+from acidctl.spark.splits import FileFacts, LocationPlan, LocationSplit, facts_of, may_hit, tasks_of, with_files
 from acidctl.wording import text_of
 
 CHANGE, WRITE_ID = "_change", "_write_id"

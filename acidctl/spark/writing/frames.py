@@ -1,46 +1,31 @@
 """INSERT, DELETE, UPDATE and MERGE by the rows of a DataFrame, under a transaction of the user's process.
 
-The rows of an insert go from the executors to the store. The rows of other statements come to this process, because
-each is a key that is looked for in the whole table: the statement is the same as on the command line.
+Executors read and write all rows. This process publishes and commits the files of the tasks that Spark accepted.
 """
 
 from __future__ import annotations
 
-import pickle
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-import pyarrow as pa
-
 from acidctl.base.arguments import as_columns, as_flag, as_texts
 from acidctl.base.deadline import Duration, as_seconds
-from acidctl.base.errors import RefusedError
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.tables import HiveTable, get_table
-from acidctl.spark.shipping import own_python, ship_to
-from acidctl.spark.told import explain
+from acidctl.spark.writing.frame_jobs import merge_jobs, write_shares
 from acidctl.spark.writing.insert import FrameInsert
-from acidctl.spark.writing.share import MOST_SHARES, ROUTE, Attempt, InsertTask
+from acidctl.spark.writing.merge import FrameMerge
 from acidctl.spark.writing.target import Address, arrow_schema, open_table
-from acidctl.spark.writing.worker import RouteAdder, ShareWriter
-from acidctl.writing.change import Change
-from acidctl.writing.merge import Merge
 from acidctl.writing.once import Once
-from acidctl.writing.rows.held_rows import held_rows
-from acidctl.writing.rows.key_filter import KeyFilter
-from acidctl.writing.rows.sources import arrow_source
 from acidctl.writing.transaction import ATTEMPTS
 from acidctl.writing.write import Write, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_ALL_HERE = "acidctl holds all of them in the memory of the driver"
 
 
 def insert(
@@ -101,7 +86,7 @@ def _inserted(
     target: _Target, df: DataFrame, values: Mapping[str, str], *, overwrite: bool = False, once: Once | None = None
 ) -> Written:
     def make(table: HiveTable) -> Write:
-        schema, run = arrow_schema(df.schema), partial(_shares, df)
+        schema, run = arrow_schema(df.schema), partial(write_shares, df)
         return FrameInsert(target.metastore, table, schema, run, values, overwrite=overwrite)
 
     return target.run(make, 1, once)  # the rows of a DataFrame may be others the next time
@@ -118,24 +103,19 @@ def delete(
 ) -> Written:
     """Delete the rows of a table that have the key of a row in a DataFrame.
 
-    All keys come to the driver, up to Spark's ``spark.driver.maxResultSize`` (1 GiB by default). A NULL in a key
-    matches nothing. If another writer changed the same rows first, the statement starts again, up to five times.
+    Executors look for the keys, each task in a part of the table. A NULL in a key matches nothing. If another writer
+    changed the same rows first, the statement starts again with new values of `df`, up to five times.
 
     Args:
         key: the columns that identify a row; by default all columns of `df`.
 
     Raises:
-        RefusedError: the keys are too many for the driver; other errors as for :func:`insert`.
+        UsageProblem: a column cannot be a key; other errors as for :func:`insert`.
     """
     target = _Target.of(table, metastore, storage_options, wait)
     if key is not None:
         df = df.select(*(f"`{name.replace('`', '``')}`" for name in as_texts(key, "key")))
-    rows = _held(df.distinct())
-
-    def make(table: HiveTable) -> Write:
-        return Change(target.metastore, table, KeyFilter.of(table, held_rows(arrow_source(rows), table)))
-
-    return target.run(make)
+    return _changed(target, df.distinct())
 
 
 def update(
@@ -149,7 +129,7 @@ def update(
 ) -> Written:
     """Give rows of a table the values of the row with the same key in a DataFrame; rows with new keys are left out.
 
-    A column that the DataFrame lacks keeps its value. See :func:`delete` for the number of rows and for conflicts.
+    A column that the DataFrame lacks keeps its value. See :func:`delete` for conflicts.
 
     Args:
         key: the columns that identify a row.
@@ -157,7 +137,7 @@ def update(
     Raises:
         BadDataError: two rows have the same key; other errors as for :func:`delete`.
     """
-    return _merged(_Target.of(table, metastore, storage_options, wait), df, key, inserts=False)
+    return _changed(_Target.of(table, metastore, storage_options, wait), df, as_texts(key, "key"), inserts=False)
 
 
 def merge(
@@ -173,8 +153,7 @@ def merge(
 ) -> Written:
     """Replace each row of a table that has the key of a row in a DataFrame, and insert the rows with new keys.
 
-    A column that the DataFrame lacks keeps its value in replaced rows. See :func:`delete` for the number of rows and
-    for conflicts.
+    A column that the DataFrame lacks keeps its value in replaced rows. See :func:`delete` for conflicts.
 
     Args:
         key: the columns that identify a row.
@@ -185,7 +164,7 @@ def merge(
         BadDataError: two rows have the same key, and nothing orders them; other errors as for :func:`delete`.
     """
     target = _Target.of(table, metastore, storage_options, wait)
-    return _merged(target, df, key, operation=operation_column, order=order_by)
+    return _changed(target, df, as_texts(key, "key"), operation=operation_column, order=order_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,70 +190,17 @@ class _Target:
         return make(table).run(wait=self.wait, storage=self.storage, once=once)
 
 
-def _merged(
+def _changed(
     target: _Target,
     df: DataFrame,
-    key: str | Sequence[str],
+    key: Sequence[str] | None = None,
     *,
     operation: str = "",
     order: str = "",
     inserts: bool = True,
 ) -> Written:
-    names, rows = as_texts(key, "key"), _held(df)
-
     def make(table: HiveTable) -> Write:
-        source = held_rows(arrow_source(rows), table)
-        return Merge(target.metastore, table, source, names, operation=operation, order=order, inserts=inserts)
+        schema, jobs = arrow_schema(df.schema), merge_jobs(df)
+        return FrameMerge(target.metastore, table, schema, jobs, key, operation=operation, order=order, inserts=inserts)
 
     return target.run(make)
-
-
-def _held(df: DataFrame) -> pa.Table:
-    """Return all rows of a DataFrame."""
-    try:
-        with _cancelled_on_error(df):
-            return df.toArrow()
-    except Exception as error:
-        if "maxResultSize" not in str(error):
-            raise
-        raise RefusedError(
-            "the DataFrame has too many rows for this statement",
-            f"{_ALL_HERE}, and they are larger than spark.driver.maxResultSize",
-            "write them in parts, or give the driver more memory and raise that setting",
-        ) from None
-
-
-def _shares(df: DataFrame, task: InsertTask) -> list[Attempt]:
-    """Have executors write the rows of a DataFrame, and return the attempts that Spark accepted."""
-    from pyspark.sql import types as st  # noqa: PLC0415 - PySpark
-
-    spark = df.sparkSession
-    ship_to(spark)
-    task = replace(task, names=tuple(df.columns))
-    df = df.toDF(*(f"c{place}" for place in range(len(df.columns))))
-    with own_python(spark):
-        if task.new_files.table.buckets:  # rows of one bucket go to one task: readers look for one file of each
-            schema = st.StructType([*df.schema.fields, st.StructField(ROUTE, st.LongType())])
-            df = df.mapInArrow(RouteAdder(pickle.dumps(task)), schema).repartition(ROUTE)
-            task = replace(task, is_routed=True)
-        written = df.coalesce(MOST_SHARES).mapInArrow(ShareWriter(pickle.dumps(task)), "attempt binary")
-        with _cancelled_on_error(df):
-            return [pickle.loads(row.attempt) for row in written.collect()]
-
-
-@contextmanager
-def _cancelled_on_error(df: DataFrame) -> Iterator[None]:
-    """Cancel the jobs of a block that fails or is interrupted, and raise errors of acidctl from executors as such."""
-    spark, tag = df.sparkSession, f"acidctl-{uuid.uuid4().hex}"
-    spark.addTag(tag)
-    try:
-        yield
-    except BaseException as error:
-        with suppress(Exception):  # a Java that has ended runs no job
-            spark.interruptTag(tag)
-        if found := explain(error):
-            raise found from error
-        raise
-    finally:
-        with suppress(Exception):  # the same: the first error tells more
-            spark.removeTag(tag)

@@ -6,8 +6,9 @@ one attempt for each task, the one whose result Spark accepted.
 
 from __future__ import annotations
 
+import pickle
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from zlib import crc32
@@ -41,6 +42,7 @@ class InsertTask:
         storage: the store of the table.
         room: the hidden directory for files of all attempts.
         is_routed: rows of the same bucket are in the same share.
+        first: the number of the first share, if lower ones are taken.
         names: the names of the columns, if batches have others: PySpark cannot map a DataFrame with a dot in a name.
     """
 
@@ -51,6 +53,7 @@ class InsertTask:
     room: str
     is_routed: bool = False
     names: tuple[str, ...] = ()
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +85,24 @@ def write_share(task: InsertTask, share: int, batches: Iterable[pa.RecordBatch])
     """
     attempt, number, statement = uuid.uuid4().hex, 0, 0
     if not task.new_files.table.buckets:
-        statement, number = divmod(share, MOST_SHARES)
+        statement, number = divmod(task.first + share, MOST_SHARES)
     elif not task.is_routed:
         statement = share
     if statement > (0 if task.new_files.replaces else MAX_STATEMENT):
         why = "every one needs a file of its own, and a table has no names for more"
         raise RefusedError("the DataFrame has too many partitions", why, "coalesce it, or call acidctl.spark.insert")
-    fs = open_file_system(task.storage)
-
-    def stage(location: str) -> tuple[FileSystem, str]:
-        return fs, join(task.room, *filter(None, (attempt, location)))
-
     routes = task.routes
-    with closing(StagedRows(stage, *task.new_files.of_statement(statement))) as rows:
+    with closing(StagedRows(staging(task, attempt), *task.new_files.of_statement(statement))) as rows:
         for _, columns in conformed(task, share, batches):
             task.constraints.require_values(routes.names, columns)
             routes.write(columns, rows, number)
         return Attempt(attempt, tuple(rows.finish()))
+
+
+def staging(task: InsertTask, attempt: str) -> Callable[[str], tuple[FileSystem, str]]:
+    """Return a function from a location to the store, and the directory for its files of an attempt."""
+    fs = open_file_system(task.storage)
+    return lambda location: (fs, join(task.room, *filter(None, (attempt, location))))
 
 
 def conformed(
@@ -121,6 +125,16 @@ def with_route(task: InsertTask, share: int, batches: Iterable[pa.RecordBatch]) 
         files, which = task.routes.files(columns)
         numbers = np.array([crc32(f"{location}/{bucket}".encode()) for location, bucket in files], np.int64)
         yield batch.append_column(ROUTE, pa.array(numbers[which]))
+
+
+def written(task: InsertTask, share: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write a share, and yield one row: the pickled attempt."""
+    yield pickled(write_share(task, share, without_route(batches) if task.is_routed else batches))
+
+
+def pickled(value: object) -> pa.RecordBatch:
+    """Return a row for the driver, with the column `value`."""
+    return pa.record_batch([pa.array([pickle.dumps(value)])], names=["value"])
 
 
 def without_route(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

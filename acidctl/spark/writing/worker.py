@@ -3,49 +3,36 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from acidctl.spark.told import told
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-@dataclass(frozen=True, slots=True)
-class RouteAdder:
-    """Adds the column ROUTE to batches; `task` is a pickled :class:`acidctl.spark.writing.share.InsertTask`."""
-
-    task: bytes = field(repr=False)
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with told():
-            from acidctl.spark.writing.share import with_route  # noqa: PLC0415 - may be missing: told
-
-            yield from with_route(pickle.loads(self.task), share_number(), batches)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ShareWriter:
-    """Writes a share of the rows, and yields one row: the pickled attempt.
+class ShareMapper:
+    """Maps the batches of a Spark partition by a function of this package.
 
     Attributes:
-        task: a pickled :class:`acidctl.spark.writing.share.InsertTask`.
+        call: a function and its first argument, pickled; it is called with that, the partition's number and batches.
     """
 
-    task: bytes = field(repr=False)
+    call: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, function: Callable[[T, int, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], task: T) -> Self:
+        return cls(pickle.dumps((function, task)))
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with told():
-            import pyarrow as pa  # noqa: PLC0415 - may be missing: told
-
-            from acidctl.spark.writing.share import without_route, write_share  # noqa: PLC0415 - may be missing: told
-
-            task = pickle.loads(self.task)
-            rows = without_route(batches) if task.is_routed else batches
-            attempt = write_share(task, share_number(), rows)
-            yield pa.record_batch([pa.array([pickle.dumps(attempt)])], names=["attempt"])
+            function, task = pickle.loads(self.call)  # what it needs may be missing: told
+            yield from function(task, share_number(), batches)
 
 
 def share_number() -> int:

@@ -12,7 +12,7 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import files_of, rows_of, writable
 
 import acidctl.spark
-from acidctl.base.errors import BadDataError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem
 
 pytestmark = pytest.mark.spark
 
@@ -125,15 +125,19 @@ def test_a_worker_that_dies_is_replaced_and_doubles_no_rows(
     capfd.readouterr()
 
 
-def test_too_many_keys_for_the_driver_are_refused(
-    spark: Any, hive: FakeHive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writable(hive, tmp_path)
-
-    def large(_: Any) -> Any:
-        raise RuntimeError("Total size of serialized results is bigger than spark.driver.maxResultSize (1024.0 MiB).")
-
-    rows = frame(spark, 3)
-    monkeypatch.setattr(type(rows), "toArrow", large)
-    with pytest.raises(RefusedError, match="too many rows"):
-        acidctl.spark.merge(rows, "hive:db.t", key="a", metastore=hive.address)
+def test_rows_do_not_come_to_the_driver(spark: Any, hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path, keys="p string")
+    where = {"metastore": hive.address}
+    rows = spark.range(200_000).selectExpr("int(id) AS a", "uuid() AS b", "concat('p', id % 3) AS p")
+    acidctl.spark.insert(rows, "hive:db.t", **where)
+    settings = spark.sparkContext._jsc.sc().conf()
+    settings.set("spark.driver.maxResultSize", "200k")
+    try:
+        with pytest.raises(Exception, match="maxResultSize"):
+            rows.collect()
+        changes = rows.selectExpr("a + 1000 AS a", "'new' AS b", "p").where("a % 2 = 0")
+        merged = acidctl.spark.merge(changes, "hive:db.t", key="a", **where)
+        assert (merged.updated, merged.inserted) == (99_500, 500)
+        assert acidctl.spark.delete(rows.where("a % 2 = 1"), "hive:db.t", key="a", **where).deleted == 100_000
+    finally:
+        settings.remove("spark.driver.maxResultSize")
