@@ -67,6 +67,8 @@ class Once:
         value: 0 or more.
         after: the value that must be the last one loaded, for a stream whose loads are not cut at fixed values;
             None if any lower value will do.
+        owner: the id of what counts the values, such as a stream's checkpoint; another owner may not go on with the
+            name. Empty if it has none, or if it is not known.
 
     Raises:
         UsageProblem: the name or the value cannot be used.
@@ -75,6 +77,7 @@ class Once:
     name: str
     value: int = 0
     after: int | None = None
+    owner: str = ""
 
     def __post_init__(self) -> None:
         if not 0 < len(self.name.encode(errors="surrogatepass")) <= _MOST_NAME:
@@ -111,7 +114,10 @@ class Ledger(ABC):
 
     Attributes:
         lock: the part of a writer's lock that keeps other processes with the same name away.
+        owner: the owner of the value that was read last; empty if it has none.
     """
+
+    owner = ""
 
     def __init__(self, metastore: Metastore, table: HiveTable, name: str) -> None:
         self._metastore, self._table, self._name = metastore, table, name
@@ -122,18 +128,21 @@ class Ledger(ABC):
     @classmethod
     def of(cls, metastore: Metastore, table: HiveTable, name: str, storage: Mapping[str, str] | None) -> Ledger:
         """Return the kind of record that the metastore allows."""
-        if metastore.features.hive is Hive.HIVE4:
-            return _ParameterLedger(metastore, table, name)
-        return _IntentLedger(metastore, table, name, storage or {})
+        before_4 = _IntentLedger(metastore, table, name, storage or {})
+        return _ParameterLedger(metastore, table, name, before_4) if metastore.features.hive is Hive.HIVE4 else before_4
 
     def require_new(self, once: Once) -> None:
         """Refuse a load that is in the table, or that does not follow the last one.
 
         Raises:
             AlreadyLoaded: it is loaded.
-            ConflictError: something else was loaded since.
+            ConflictError: something else was loaded since, or the name has another owner.
         """
         value = self.value()
+        if once.owner and self.owner and once.owner != self.owner:
+            what = f"{printable(once.name)!r} is the name of another query in {self._table.full_name}"
+            why = f"the query {printable(self.owner)} has loaded up to {value}, and this one, {once.owner}, counts anew"
+            raise ConflictError(what, why, "give this query another name, or its old checkpoint; nothing was written")
         if once.after is not None and value != once.after:
             what = f"another process has loaded {printable(once.name)!r} up to {value}"
             raise ConflictError(what, f"this one went on from {once.after}", "end one of them; nothing was written")
@@ -152,7 +161,7 @@ class Ledger(ABC):
 
     @abstractmethod
     def intend(
-        self, value: int, held: LockedTransaction, write_id: int, evidence: str
+        self, once: Once, held: LockedTransaction, write_id: int, evidence: str
     ) -> interface.CommitKeyValue | None:
         """Prepare the commit of a transaction, and return what the commit has to store.
 
@@ -160,7 +169,7 @@ class Ledger(ABC):
             evidence: the URL of a directory with rows of the transaction; empty if it has none.
         """
 
-    def settle(self, value: int) -> None:  # noqa: B027 - Hive 4 has nothing to do
+    def settle(self, value: int, owner: str) -> None:  # noqa: B027 - Hive 4 has nothing to do
         """Record that a value is loaded, after the commit."""
 
 
@@ -172,6 +181,10 @@ class _ParameterLedger(Ledger):
 
     _id = 0
 
+    def __init__(self, metastore: Metastore, table: HiveTable, name: str, before: _IntentLedger) -> None:
+        super().__init__(metastore, table, name)
+        self._before = before
+
     def prepare(self) -> None:
         if self._find() is None:
             with suppress(AcidctlError):  # another process made it meanwhile, or the next line says why not
@@ -179,20 +192,24 @@ class _ParameterLedger(Ledger):
             if self._find() is None:
                 self._metastore.call(interface.CREATE_TABLE_BEFORE_4, self._view())
 
-    def value(self, *, settle: bool = True) -> int:  # noqa: ARG002 - nothing is unsettled
+    def value(self, *, settle: bool = True) -> int:
         text = self._find()
-        if text is None:
-            return NOTHING
         try:
-            return int(text.partition(":")[0])
+            number, _, rest = (str(NOTHING) if text is None else text).partition(":")
+            value, self.owner = int(number), rest.partition(":")[2]
+            if value == NOTHING:  # the last load may have been before an upgrade from Hive 3
+                value = self._before.value(settle=settle)
+                self.owner = self._before.owner
+            return value
         except ValueError:
             what = f"{self._table.database}.{self._key} does not say what is loaded"
-            why = f"its parameter {_PARAMETER} is {printable(text[:40])!r}"
+            why = f"its parameter {_PARAMETER} is {printable(str(text)[:40])!r}"
             raise BadDataError(what, why, "look who changed it") from None
 
-    def intend(self, value: int, _: LockedTransaction, write_id: int, _evidence: str) -> interface.CommitKeyValue:
+    def intend(self, once: Once, _: LockedTransaction, write_id: int, _evidence: str) -> interface.CommitKeyValue:
         self._find()
-        return interface.CommitKeyValue(self._id, _PARAMETER, f"{value}:{write_id}")
+        owner = f":{once.owner}" * bool(once.owner)
+        return interface.CommitKeyValue(self._id, _PARAMETER, f"{once.value}:{write_id}{owner}")
 
     def _find(self) -> str | None:
         """Return the stored text; None without the view."""
@@ -248,23 +265,28 @@ class _IntentLedger(Ledger):
                 loaded = max(loaded, value)
         for value, txn, name in sorted(intents) if settle else ():
             if value > loaded and self._is_committed(txn, value, join(self._folder, name)):
-                self.settle(value)
+                self.settle(value, self.owner)
                 loaded = value
+        if loaded != NOTHING:
+            with suppress(NotFoundError):  # another process has settled a higher value
+                self.owner = read_small(self._fs, self._loaded(loaded), MOST_BYTES).decode(errors="replace")
         return loaded
 
-    def intend(self, value: int, held: LockedTransaction, write_id: int, evidence: str) -> None:
-        name = f"{value:020}-{held.id}.intent"
-        record = {"host": held.host, "writeId": write_id, "evidence": evidence}
+    def intend(self, once: Once, held: LockedTransaction, write_id: int, evidence: str) -> None:
+        name = f"{once.value:020}-{held.id}.intent"
+        record = {"host": held.host, "writeId": write_id, "evidence": evidence, "owner": once.owner}
         write_checked(self._fs, join(self._folder, name), json.dumps(record).encode())
 
-    def settle(self, value: int) -> None:
-        path = join(self._folder, f"{value:020}.loaded")
+    def settle(self, value: int, owner: str) -> None:
         with suppress(ConflictError):  # another process did it
-            self._fs.write_bytes(path, b"")  # no name, which could be what an erasure searches for
+            self._fs.write_bytes(self._loaded(value), owner.encode())  # no name: an erasure could search for it
         for name, old, txn in list(self._files()):  # afterwards: a death in between leaves too much, never too little
             if old < value or (txn and old == value):
                 with suppress(AcidctlError):
                     self._fs.remove_tree(join(self._folder, name))
+
+    def _loaded(self, value: int) -> str:
+        return join(self._folder, f"{value:020}.loaded")
 
     def _files(self) -> Iterator[tuple[str, int, int]]:
         """Yield the names of the files with their values, and the transaction of an intent, else 0."""
@@ -285,6 +307,7 @@ class _IntentLedger(Ledger):
         try:
             record = json.loads(read_small(self._fs, path, MOST_BYTES))
             host, write_id, evidence = str(record["host"]), int(record["writeId"]), str(record["evidence"])
+            self.owner = str(record.get("owner", ""))
         except NotFoundError:  # another process has settled this value, or a higher one
             return self.value(settle=False) >= value
         except (ValueError, KeyError, TypeError):  # torn: the commit would have come after it

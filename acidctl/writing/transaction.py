@@ -105,6 +105,7 @@ class WriteTransaction:
     ) -> None:
         self._metastore, self._table, self._statement = metastore, table, statement
         self._wait = wait
+        self._storage = storage
         self._once = once
         self._ledger = Ledger.of(metastore, table, once.name, storage) if once else None
         self._heartbeats = Heartbeats(metastore)
@@ -166,6 +167,19 @@ class WriteTransaction:
                     self._held.release()
                     self._held = None
                 raise
+
+    def load_once(self, once: Once) -> None:
+        """Make the transaction a load that must not be made twice, if that is known only now; before files move.
+
+        Raises:
+            AlreadyLoaded: the load is in the table, and the transaction has ended.
+            ConflictError: another process holds the lock of the name, or loaded something else.
+        """
+        assert self._held
+        self._once, self._ledger = once, Ledger.of(self._metastore, self._table, once.name, self._storage)
+        self._ledger.prepare()
+        self._held.lock([self._ledger.lock], self._wait)
+        self._require_new()
 
     def _wait_for_writers(self) -> None:
         """Wait until no write id of the table is open: the base would hide the rows that its transaction commits.
@@ -369,7 +383,7 @@ class WriteTransaction:
         try:
             key_value = None
             if self._ledger and self._once:
-                key_value = self._ledger.intend(self._once.value, held, self.write_id, evidence)
+                key_value = self._ledger.intend(self._once, held, self.write_id, evidence)
             held.commit(key_value)
         except LostTransaction:
             self.may_be_committed = False
@@ -381,7 +395,7 @@ class WriteTransaction:
             raise
         if self._ledger and self._once:
             with suppress(AcidctlError):  # the next run finds out
-                self._ledger.settle(self._once.value)
+                self._ledger.settle(self._once.value, self._once.owner)
 
     def abort(self) -> None:
         """Abort the transaction if it is open; remove its files first."""

@@ -149,7 +149,7 @@ def test_hive_3_learns_the_outcome_of_a_transaction_that_the_house_keeper_aborte
     assert len(table.rows()) == 2
 
 
-def die_before_the_commit(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def die_before_the_commit(table: WrittenTable, monkeypatch: pytest.MonkeyPatch, once: Once | None = None) -> None:
     """A load whose process is gone between its intent and the commit: nothing is cleaned up."""
     with monkeypatch.context() as patch:
 
@@ -162,7 +162,7 @@ def die_before_the_commit(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) 
         patch.setattr(LockedTransaction, "abort", lambda *_: False)
         patch.setattr(Places, "take_back", lambda _: None)
         with pytest.raises(KeyboardInterrupt):
-            insert(table, Once("job"))
+            insert(table, once or Once("job"))
 
 
 @pytest.mark.parametrize("step", ["_is_committed", "settle"])
@@ -269,6 +269,50 @@ def test_a_stream_goes_on_from_its_last_value(table: WrittenTable) -> None:
     assert (value(table, "orders"), len(table.rows())) == (9, 8)
     assert len(list(table.path.rglob("*.loaded"))) == (1 if table.hive.version == 3 else 0)
     assert not list(table.path.rglob("*.intent"))
+
+
+def test_a_name_stays_with_its_owner(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    insert(table, Once("orders", 0, owner="first"))
+    for epoch in (0, 1):
+        with pytest.raises(ConflictError, match="name of another query"):
+            insert(table, Once("orders", epoch, owner="second"))
+    insert(table, Once("orders", 1, owner="first"))
+    insert(table, Once("orders", 2))  # not known
+    insert(table, Once("orders", 3, owner="second"))
+    assert (value(table, "orders"), len(table.rows()), table.is_quiet) == (3, 8, True)
+
+
+def test_hive_3_knows_the_owner_of_a_load_that_it_settles(table: WrittenTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    if table.hive.version > 3:
+        pytest.skip("Hive 4 keeps the owner with the commit")
+    die_before_the_commit(table, monkeypatch, Once("job", owner="first"))
+    for _ in range(2):
+        with pytest.raises(ConflictError, match="name of another query"):
+            insert(table, Once("job", owner="second"))
+    with pytest.raises(AlreadyLoaded):
+        insert(table, Once("job", owner="first"))
+    assert table.rows() == LOADED
+
+
+@pytest.mark.parametrize("is_settled", [False, True], ids=["killed", "done"])
+def test_loads_of_hive_3_count_after_an_upgrade(
+    table: WrittenTable, is_settled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if table.hive.version > 3:
+        pytest.skip("it begins on Hive 3")
+    insert(table, Once("orders", 4, owner="first"))
+    if is_settled:
+        insert(table, Once("job", owner="first"))
+    else:
+        die_before_the_commit(table, monkeypatch, Once("job", owner="first"))
+    table.hive.version = 4
+    for once in (Once("job", owner="first"), Once("orders", 4)):
+        with pytest.raises(AlreadyLoaded):
+            insert(table, once)
+    with pytest.raises(ConflictError, match="name of another query"):
+        insert(table, Once("orders", 5, owner="second"))
+    insert(table, Once("orders", 5, after=4))
+    assert (value(table, "orders"), value(table, "job"), len(table.rows())) == (5, 0, 6)
 
 
 def test_a_load_without_rows_is_remembered(table: WrittenTable) -> None:

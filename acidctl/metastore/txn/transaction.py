@@ -249,6 +249,17 @@ class LockedTransaction(OwnTransaction):
         if self.lost:
             raise LostTransaction(f"the transaction {self.id} was lost", str(self.lost), "run it again")
 
+    def lock(self, parts: Sequence[interface.LockComponent], wait: float) -> None:
+        """Take a further lock.
+
+        Args:
+            wait: seconds to wait for a conflicting lock.
+
+        Raises:
+            ConflictError: somebody else holds a conflicting lock; the transaction stays open.
+        """
+        self._acquire(tuple(parts), wait)
+
     def beat(self) -> None:
         """Send a heartbeat now, and raise if the transaction is lost.
 

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    DataSourceStreamWriter,
     DataSourceWriter,
     InputPartition,
 )
@@ -117,6 +118,13 @@ class HiveAcidDataSource(DataSource):
             from acidctl.spark.datasource.writing import begin  # noqa: PLC0415 - only to write
 
             return begin(self.options, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """Return the object that writes the epochs of a stream, a transaction each."""
+        with told():
+            from acidctl.spark.datasource.writing import stream_writer  # noqa: PLC0415 - only to write
+
+            return stream_writer(self.options, schema, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the object that follows the table, write id by write id."""

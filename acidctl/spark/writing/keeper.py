@@ -1,8 +1,8 @@
-"""The process that holds the transaction of ``df.write``: it sends the heartbeats, publishes and commits.
+"""The process that holds the transaction of ``df.write`` or of a stream's epoch: it publishes and commits.
 
 Spark calls the writer of a data source in one process and its commit in another, and each may end right afterwards.
-So the first starts this process, and the second finds it by a socket that only this user can open. It ends with the
-commit or the abort, or when the driver has ended.
+So the first starts this process, which sends the heartbeats, and the second finds it by a socket that only this user
+can open. It ends with the commit or the abort, or when the driver has ended.
 """
 
 from __future__ import annotations
@@ -28,8 +28,15 @@ from acidctl.metastore.txn.transaction import UnknownOutcome
 from acidctl.spark.worker import as_acidctl_error
 from acidctl.spark.writing.insert import FrameInsert
 from acidctl.spark.writing.share import Attempt, InsertTask
+from acidctl.spark.writing.sink import require_last
 from acidctl.spark.writing.target import Address, open_table
+from acidctl.writing.once import AlreadyLoaded, Once
+from acidctl.writing.rows.files import StagedFile
+from acidctl.writing.transaction import Seen, WriteTransaction
 from acidctl.writing.write import Written
+
+_Wanted = tuple[Sequence[Attempt], Once | None] | None
+"""The files to publish, and the load that they are; None for an abort."""
 
 _LOOK_SECONDS = 1.0
 _LONGEST_FOLDER = 70
@@ -95,14 +102,22 @@ class Kept:
         assert isinstance(answer, Kept)
         return answer
 
-    def commit(self, attempts: Sequence[Attempt]) -> Written:
+    def commit(self, attempts: Sequence[Attempt], once: Once | None = None) -> Written | None:
         """Publish the files of these attempts, and commit.
 
+        Args:
+            once: the load that they are, if that must not be made twice.
+
+        Returns:
+            What was written; None if the load is in the table.
+
         Raises:
-            ConflictError: the transaction is lost.
+            ConflictError: the transaction is lost, or a later load is in the table.
             UnknownOutcome: whether it was committed is not known.
         """
-        answer = self._ask(attempts)
+        answer = self._ask((attempts, once))
+        if isinstance(answer, AlreadyLoaded):
+            return None
         if isinstance(answer, AcidctlError):
             raise answer
         assert isinstance(answer, Written)
@@ -113,11 +128,11 @@ class Kept:
         with suppress(AcidctlError):
             self._ask(None)
 
-    def _ask(self, attempts: Sequence[Attempt] | None) -> object:
+    def _ask(self, wanted: _Wanted) -> object:
         with ExitStack() as close:
             try:
                 connection = close.enter_context(Client(self.address, "AF_UNIX"))
-                connection.send(attempts)
+                connection.send(wanted)
             except OSError as error:
                 why = "the process that held it has ended"
                 raise ConflictError("the transaction is lost", why, "nothing was written; run it again") from error
@@ -128,6 +143,23 @@ class Kept:
                 raise UnknownOutcome(
                     what, "the process that held the transaction has ended", "read the table"
                 ) from error
+
+
+class _KeptInsert(FrameInsert):
+    """An INSERT that learns with its files which load it is, if that must not be made twice."""
+
+    once: Once | None = None
+
+    def stage(self, transaction: Seen) -> list[StagedFile]:
+        files = super().stage(transaction)
+        if self.once:
+            assert isinstance(transaction, WriteTransaction)
+            try:
+                transaction.load_once(self.once)
+            except AlreadyLoaded:
+                require_last(self.metastore, self.table, self.once, self.storage)
+                raise
+        return files
 
 
 class _GivenUpError(Exception):
@@ -143,8 +175,9 @@ class _Keeper:
         request = self._request
         try:
             metastore, table = open_table(request.table, request.metastore)
-            statement = FrameInsert(metastore, table, request.schema, self._attempts, overwrite=request.overwrite)
-            self._tell(statement.run(wait=request.wait, storage=request.storage))
+            insert = _KeptInsert(metastore, table, request.schema, self._attempts, overwrite=request.overwrite)
+            self._insert = insert
+            self._tell(insert.run(wait=request.wait, storage=request.storage))
         except _GivenUpError:
             self._tell(None)
         except Exception as error:  # noqa: BLE001 - the process that waits for the answer raises it
@@ -178,10 +211,10 @@ class _Keeper:
                     self._connection = Connection(door.accept()[0].detach())
                 if self._connection is None and has_ended(self._request.driver):
                     raise _GivenUpError
-            attempts = self._connection.recv()
-        if attempts is None:
+            wanted: _Wanted = self._connection.recv()
+        if wanted is None:
             raise _GivenUpError
-        assert isinstance(attempts, Sequence)
+        attempts, self._insert.once = wanted
         return attempts
 
 

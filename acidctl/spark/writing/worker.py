@@ -42,3 +42,12 @@ def share_number() -> int:
     context = TaskContext.get()
     assert context
     return int(context.partitionId())
+
+
+def local_property(name: str) -> str:
+    """Return what the driver has set for the job of the Spark task that runs in this process; empty without it."""
+    from pyspark import TaskContext  # noqa: PLC0415 - PySpark
+
+    context = TaskContext.get()
+    assert context
+    return context.getLocalProperty(name) or ""
