@@ -314,14 +314,6 @@ def _owner(reason: Reason) -> str:
     return f"{owner} {doing}" if owner else f"who {doing} cannot be read: {why}"
 
 
-def _by_doubt(reason: Reason) -> str:
-    return "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts) or "only _v directories supersede it"
-
-
-def _but(reason: Reason) -> str:
-    return "only `acidctl clean --leftovers` takes it" + "".join(f", but {text_of(part)}" for part in reason.parts)
-
-
 def _left_to_hive(reason: Reason) -> str:
     kind, since = reason.value("kind"), reason.value("since")
     if since is not None:
@@ -380,8 +372,12 @@ _MADE: Mapping[Code, Callable[[Reason], str]] = {
     Code.MORE_ABOVE: _more_above,
     Code.NOT_ENOUGH_HISTORY: _history,
     Code.NOT_TRANSACTIONAL: lambda reason: f"{joined(reason.parts)}, but not known to be transactional",
-    Code.ONLY_AS_LEFTOVER: _but,
-    Code.ONLY_BY_DOUBT: _by_doubt,
+    Code.ONLY_AS_LEFTOVER: lambda reason: ", but ".join(
+        ("only `acidctl clean --leftovers` takes it", *map(text_of, reason.parts))
+    ),
+    Code.ONLY_BY_DOUBT: lambda reason: (
+        "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts) or "only _v directories supersede it"
+    ),
     Code.OPEN_BELOW_BASE: _open_below,
     Code.OWNER_AT_WORK: _owner,
     Code.PARTLY_COMMITTED: _partly,

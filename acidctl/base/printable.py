@@ -38,7 +38,9 @@ def printable(text: str) -> str:
 
     A byte that is not UTF-8 becomes ``\xff``.
     """
-    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_escaped, text)
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSAFE.sub(lambda match: escape_of(ord(match.group())), text)
 
 
 def printable_json(text: str) -> str:
@@ -68,10 +70,6 @@ def json_escape_of(code: int) -> str:
         return f"\\u{code:04x}"
     high, low = divmod(code - 0x10000, 0x400)
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return escape_of(ord(match.group()))
 
 
 def one_line(self: Any) -> str:

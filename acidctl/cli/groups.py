@@ -71,7 +71,9 @@ class LazyGroup(ExampledGroup):
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
             # click compares only with commands that are loaded, and here none is.
-            near = _near(args[0], self._lines)
+            typed, known = args[0], self._lines
+            groups = [f"`acidctl {name} {typed}`" for name, lines in GROUPS.items() if typed in lines and name in known]
+            near = asked(groups or near_names(typed, known))
             if not near:
                 raise
             raise click.UsageError(f"{error.message} {near.capitalize()}", ctx) from None
@@ -87,12 +89,6 @@ class LazyGroup(ExampledGroup):
         for title, commands in self._sections.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()))
-
-
-def _near(name: str, known: Mapping[str, str]) -> str:
-    """Return a question about the command that was meant, which may be a subcommand without its group."""
-    groups = [f"`acidctl {group} {name}`" for group, lines in GROUPS.items() if name in lines and group in known]
-    return asked(groups or near_names(name, known))
 
 
 command = LazyGroup(

@@ -59,12 +59,11 @@ def first_seen_committed(entry: Compaction, known: KnownTxns) -> Compaction | No
     return replace(entry, next_txn=known.high_watermark, committed=known.now)
 
 
-def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> Reason | None:
+def why_waiting(entry: Compaction, known: KnownTxns) -> Reason | None:
     """Return why an entry that is not left to Hive cannot be cleaned yet; None if it can.
 
     Args:
         known: all transactions, including those that only read.
-        retention: seconds for which obsolete directories are kept.
     """
     least = min((txn.id for txn in known.txns if txn.state is not TxnStatus.ABORTED), default=None)
     # `next_txn` is the highest id at the commit: this transaction, too, had begun, though Hive's cleaner ignores it.
@@ -72,7 +71,7 @@ def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> 
         return reason(Code.TRANSACTION_BELOW, ids=(least,))
     if known.high_watermark < entry.next_txn - 1:
         return reason(Code.COMMIT_UNKNOWN)  # another server's numbers
-    until = (entry.committed or 0.0) + retention + OPEN_TXN_GAP
+    until = (entry.committed or 0.0) + OPEN_TXN_GAP
     if known.now <= until:
         return reason(Code.COMMITTED_LATELY, until=until)
     return None

@@ -39,14 +39,10 @@ def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
     """Yield every ACID directory inside a current one."""
     for directory, entries in directories(snapshot, scope):
         below = snapshot.listing.by_child.get(directory.name, ())
-        for path in (e.path for e in below if e.is_dir and _is_nested(e.path)):
-            if scope.covers(path) or scope.path.startswith(f"{path}/"):
+        for path in (e.path for e in below if e.is_dir and e.path.count("/") == 1):
+            is_acid = all(name.startswith(ACID_PREFIXES) for name in path.split("/"))
+            if is_acid and (scope.covers(path) or scope.path.startswith(f"{path}/")):
                 yield path, partial(_look, snapshot, directory, path, entries, scope)
-
-
-def _is_nested(path: str) -> bool:
-    parts = path.split("/")
-    return len(parts) == 2 and parts[0].startswith(ACID_PREFIXES) and parts[1].startswith(ACID_PREFIXES)
 
 
 def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Sequence[Entry], scope: Scope) -> Fix:

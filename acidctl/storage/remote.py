@@ -42,7 +42,7 @@ class TailCache:
         self._listings: deque[tuple[Listing, bool]] = deque(maxlen=_LISTINGS)
         self._looks: OrderedDict[str, Entry] = OrderedDict()
         self._fetch = fetch
-        self._end = lru_cache(maxsize=_KEPT)(self._fetch_end)
+        self._end = lru_cache(maxsize=_KEPT)(lambda path, size, _, length: self._fetch(path, size - length, length))
 
     def listed(self, listing: Listing, *, whole: bool) -> Listing:
         """Remember the sizes and times of a listing, replacing those of an older listing of that directory.
@@ -77,9 +77,6 @@ class TailCache:
         """Return a range of a file, from memory if it is an end that was read before."""
         key = self._key(path, offset, length)
         return self._fetch(path, offset, length) if key is None else self._end(*key)
-
-    def _fetch_end(self, path: str, size: int, modified: float, length: int) -> bytes:  # noqa: ARG002 - of the key
-        return self._fetch(path, size - length, length)
 
     def _key(self, path: str, offset: int, length: int | None) -> _Key | None:
         if not length or length > END or offset < 0:

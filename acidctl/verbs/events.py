@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from acidctl.location.coverage import Coverage, Looked
 
@@ -40,33 +40,17 @@ class Question:
     instead: str = ""
 
 
-class Progress(Protocol):
-    """Counts the steps or bytes that are done; any thread may call it."""
+class Progress:
+    """Receives the steps or bytes that are done, from any thread. This one ignores them; others count."""
 
     def advance(self, count: int = 1) -> None:
         """Count more as done."""
-        ...
 
     def grow(self, count: int) -> None:
         """Count more as to be done."""
-        ...
 
     def reach(self, done: int, total: int | None) -> None:
         """Set both counts."""
-        ...
-
-
-class Uncounted:
-    """Counts nothing."""
-
-    def advance(self, count: int = 1) -> None:
-        """Do nothing."""
-
-    def grow(self, count: int) -> None:
-        """Do nothing."""
-
-    def reach(self, done: int, total: int | None) -> None:
-        """Do nothing."""
 
 
 class Events:
@@ -170,4 +154,4 @@ class Events:
             total: the number of steps, or of bytes.
             coming: the most outcomes that follow; default: as many as there are steps.
         """
-        yield Uncounted()
+        yield Progress()

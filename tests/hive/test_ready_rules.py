@@ -66,16 +66,14 @@ def test_what_is_left_to_hive(changed: dict[str, object], expected: Code | None)
     assert code(why_left(replace(ENTRY, **changed), NOW)) == expected  # type: ignore[arg-type]
 
 
-@given(
-    st.sets(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(1, 60), st.integers(0, 40), st.integers(0, 20)
-)
+@given(st.sets(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(1, 60), st.integers(0, 40))
 def test_an_entry_waits_as_long_as_a_reader_may_need_what_it_replaced(
-    open_ids: set[int], aborted: set[int], next_txn: int, age: int, retention: int
+    open_ids: set[int], aborted: set[int], next_txn: int, age: int
 ) -> None:
     entry = replace(ENTRY, next_txn=next_txn, committed=NOW - age)
-    found = why_waiting(entry, known(*open_ids, aborted=tuple(aborted - open_ids)), retention)
+    found = why_waiting(entry, known(*open_ids, aborted=tuple(aborted - open_ids)))
     is_held = any(id_ <= next_txn for id_ in open_ids)
-    assert (found is None) == (not is_held and age > retention + OPEN_TXN_GAP)
+    assert (found is None) == (not is_held and age > OPEN_TXN_GAP)
     assert (code(found) == Code.TRANSACTION_BELOW) == is_held
 
 

@@ -51,7 +51,8 @@ class ValidateScreen(RunReporter):
             self._count(report)
             if self._output == "table":
                 self._show(report)
-            for record in [_json(report)] if self._output == "json" else _json_lines(report):
+            whole = report.record() | {"unchecked": list(map(_unchecked, report.unchecked))}
+            for record in [whole] if self._output == "json" else _json_lines(report):
                 self._records.put(record)
         self.tell_strangers()
         if self._output == "table":
@@ -147,10 +148,6 @@ def _json_lines(report: Report) -> Iterator[dict[str, Any]]:
         yield where | finding.record()
     for unchecked in report.unchecked:
         yield where | {"rule": None, "severity": "unchecked"} | _unchecked(unchecked)
-
-
-def _json(report: Report) -> dict[str, Any]:
-    return report.record() | {"unchecked": [_unchecked(unchecked) for unchecked in report.unchecked]}
 
 
 def _unchecked(unchecked: Unchecked) -> dict[str, Any]:

@@ -79,7 +79,9 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
     try:
         return tomllib.loads(data.decode("utf-8-sig")), _other_readers(path, status)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageProblem(f"{path} is not TOML", _place_of(error), "correct it there") from None
+        text = str(error)  # not with the line itself, which may hold a password
+        where = text if "(at " in text and "\n" not in text else type(error).__name__
+        raise UsageProblem(f"{path} is not TOML", where, "correct it there") from None
 
 
 def _other_readers(path: Path, status: os.stat_result) -> str:
@@ -90,12 +92,6 @@ def _other_readers(path: Path, status: os.stat_result) -> str:
     by_group = stat.S_IRGRP if status.st_uid == os.geteuid() else 0
     is_open = stat.S_ISREG(status.st_mode) and status.st_mode & (by_group | stat.S_IROTH)
     return f"chmod {'600' if by_group else 'o-r'} {path}" if is_open else ""
-
-
-def _place_of(error: Exception) -> str:
-    """Return the message of a parser, without the line itself, which may hold a password."""
-    text = str(error)
-    return text if "(at " in text and "\n" not in text else type(error).__name__
 
 
 def _refuse_foreign(path: Path, status: os.stat_result) -> None:

@@ -42,10 +42,6 @@ _LAYOUT = Layout(
 )
 
 
-def _who(blocker: Record) -> str:
-    return f"txn {blocker['id']}" if blocker["id"] is not None else f"lock {blocker['lock']}"
-
-
 def _what_waits(blocker: Record) -> str:
     waits = some([held["on"] for held in blocker["holds"]])
     if more := blocker["waiting"] - len(blocker["holds"]):
@@ -60,7 +56,7 @@ _BLOCKER_KEYS = (
 )  # fmt: skip
 _BLOCKERS = Layout[Record](
     (
-        Column("held back by", _who),
+        Column("held back by", lambda by: f"lock {by['lock']}" if by["id"] is None else f"txn {by['id']}"),
         column("user"),
         column("host", worth=5),
         column("since (UTC)", "started", on_screen, worth=4),

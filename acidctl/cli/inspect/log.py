@@ -110,7 +110,7 @@ def _print_table(lines: Sequence[_Line]) -> None:
             Column("location", lambda line: "" if is_single else line[0], optional=True),
             Column("what", lambda line: line[1].verb),
             Column("result", lambda line: line[1].result.replace("-", " ")),
-            Column("by", lambda line: _who(line[1]), worth=2),
+            Column("by", lambda line: "@".join(filter(None, (line[1].user, line[1].host))), worth=2),
             Column("run", lambda line: line[1].run, worth=1, beside=True),
         ),
         "details",
@@ -132,10 +132,6 @@ def _record(entry: LogEntry) -> dict[str, Any]:
         "snapshotFrom": entry.source or None,
         "facts": dict(entry.facts),
     }
-
-
-def _who(entry: LogEntry) -> str:
-    return f"{entry.user}@{entry.host}" if entry.user or entry.host else ""
 
 
 def _details(entry: LogEntry) -> str:

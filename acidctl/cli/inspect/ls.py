@@ -27,12 +27,6 @@ _HIDDEN = ("staging", "other")
 """Kinds of entries that the table shows only with --all."""
 
 
-def _columns() -> Mapping[str, str]:
-    from acidctl.cli.report.location_list import ENTRY_COLUMNS, LOCATION_COLUMNS
-
-    return LOCATION_COLUMNS | ENTRY_COLUMNS
-
-
 @verb_command(
     "ls",
     None,
@@ -74,12 +68,13 @@ def command(
 
     Without --snapshot every write id on disk counts as committed.
     """
+    from acidctl.cli.report.location_list import ENTRY_COLUMNS, LOCATION_COLUMNS
     from acidctl.verbs.reading.inspect import InspectOptions, inspect
 
     output = call.output
     if output in ("json", "jsonl"):
         shared.refuse_unused(f"-o {output}", "no_headers")
-    choice.checked(_columns())  # refuses names that neither list has
+    choice.checked(LOCATION_COLUMNS | ENTRY_COLUMNS)  # refuses names that neither list has
     events = RunReporter()
     selection = replace(call.selection, places=call.selection.places or (".",))
     records = Records(output)  # now: an error before the first location ends the document, too
@@ -190,7 +185,8 @@ class _Entries:
         if self._records.output == "table":
             self._print(location, wanted)
         elif columns is None:
-            self._records.put({**status.record(), "entries": [_without_location(entry) for entry in wanted]})
+            entries = [{name: value for name, value in entry.items() if name != "location"} for entry in wanted]
+            self._records.put({**status.record(), "entries": entries})
         else:
             entries = [{name: entry[name] for name in columns} for entry in wanted]
             self._records.put({"location": status.location, "name": status.name or None, "entries": entries})
@@ -229,7 +225,3 @@ class _Entries:
         line.append(printable(f": {why}" if why else "")).append(f"; {free}" if free else "")
         line.append(f" ({hidden} hidden, -a shows them)" if hidden else "")
         screen.print(line, soft_wrap=True)
-
-
-def _without_location(entry: Record) -> Record:
-    return {name: value for name, value in entry.items() if name != "location"}

@@ -35,7 +35,7 @@ LARGEST, WORST, BEFORE = 40, 15, 90
     None,
     place=shared.places_argument("locations", "[WHERE...]", required=False),
     extras=(
-        shared.retention_option(),
+        shared.retention_option,
         click.option(
             "--history",
             type=NEW_FILE,

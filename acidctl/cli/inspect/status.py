@@ -24,7 +24,7 @@ _LABEL = 12
     None,
     place=shared.places_argument("locations", "[WHERE...]", required=False),
     extras=(
-        shared.retention_option(),
+        shared.retention_option,
         click.option(
             "--fail-on",
             type=click.Choice(["trouble", "due"]),

@@ -315,11 +315,13 @@ exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
-def retention_option(
-    text: str = "Retention: count as cleanable only what has been obsolete for this long.",
-) -> Callable[[F], F]:
-    """Return ``--older-than`` of commands that clean, or show what a cleaning would remove."""
-    return click.option("--older-than", type=DURATION, default="24h", show_default=True, help=text)
+retention_option = click.option(
+    "--older-than",
+    type=DURATION,
+    default="24h",
+    show_default=True,
+    help="Retention: count as cleanable only what has been obsolete for this long.",
+)
 
 
 def report_options(function: F) -> F:

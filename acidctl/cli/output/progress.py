@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.verbs.events import Progress
 from acidctl.wording import duration, human_bytes
 
 _CELLS = 24
@@ -16,7 +17,7 @@ _AFTER_SECONDS = 0.4
 _RATE_SECONDS = 1.0
 
 
-class Bar:
+class Bar(Progress):
     """Steps or bytes that are done, of a total; any thread may call the methods.
 
     Args:
@@ -32,17 +33,14 @@ class Bar:
         self._begun = time.monotonic()
 
     def advance(self, count: int = 1) -> None:
-        """Add to the done steps."""
         with self._lock:
             self._done += count
 
     def reach(self, done: int, total: int | None) -> None:
-        """Set the done steps and the total."""
         with self._lock:
             self._done, self._total = done, total
 
     def grow(self, count: int) -> None:
-        """Add to the total."""
         with self._lock:
             self._total = (self._total or 0) + count
 

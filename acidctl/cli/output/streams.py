@@ -180,8 +180,10 @@ def standard_streams() -> Iterator[None]:
         Nothing; writing to ``sys.stdout`` raises OutputError or BrokenPipeError, once: later output is dropped.
     """
     before = sys.stdin, sys.stdout, sys.stderr
-    if None in before:
-        _occupy()
+    if None in before:  # fill the descriptors 0 to 2: no data file that is opened later becomes a standard stream
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(descriptor)
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - until the process ends
     if sys.stderr is None:
@@ -212,13 +214,6 @@ def _watched(stdout: TextIO | None, piped: ExitStack) -> io.TextIOWrapper:
         newline="\n",
         line_buffering=out.isatty(),
     )
-
-
-def _occupy() -> None:
-    """Fill the descriptors 0 to 2, so that no data file that is opened later becomes a standard stream."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(descriptor)
 
 
 class _Interrupts:

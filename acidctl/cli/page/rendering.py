@@ -78,7 +78,7 @@ def environment(escape: Callable[[str], str]) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
-        finalize=partial(_finalized, escape),
+        finalize=lambda value: value if hasattr(value, "__html__") else escape(str(value)),
     )
     environment.filters |= {
         "bytes": human_bytes, "changed_bytes": partial(change, unit=human_bytes), "human": human_count,
@@ -90,10 +90,6 @@ def environment(escape: Callable[[str], str]) -> Environment:
 def resource(name: str) -> Markup:
     """Return the text of one of acidctl's own files beside the templates, unescaped."""
     return Markup(files(__package__).joinpath("templates", name).read_text("utf-8"))
-
-
-def _finalized(escape: Callable[[str], str], value: object) -> object:
-    return value if hasattr(value, "__html__") else escape(str(value))
 
 
 def count(number: int) -> str:

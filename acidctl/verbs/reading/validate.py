@@ -219,16 +219,13 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
                 raise
             events.failed("", error)
         else:
-            if selection.known is None and _is_of_strangers(found, target):
+            listed = replace(found, listed=target.listing) if target.listing else None
+            if selection.known is None and listed and listed.holds_strangers_alone:
                 events.skipped(found, found.evidence)
                 target = replace(target, is_named=False)  # no line says that nothing is wrong with it
             notes |= {text_of(note): None} if note else {}
             yield target
     yield from folders
-
-
-def _is_of_strangers(found: TableLocation, target: LocationToCheck) -> bool:
-    return bool(target.listing and replace(found, listed=target.listing).holds_strangers_alone)
 
 
 def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:

@@ -28,7 +28,7 @@ from acidctl.writing.merge import Merge
 from acidctl.writing.once import Once
 from acidctl.writing.rows.held_rows import held_rows
 from acidctl.writing.rows.key_filter import KeyFilter
-from acidctl.writing.rows.sources import ColumnTypes, RowSource
+from acidctl.writing.rows.sources import RowSource
 from acidctl.writing.truncate import Truncate
 
 
@@ -36,7 +36,8 @@ def insert(selection: Selection, options: InsertOptions, events: Events, rows: R
     """Yield the outcome of an INSERT; see :func:`acidctl.verbs.writing.carry_out.carry_out`."""
 
     def make(metastore: Metastore, table: HiveTable) -> Insert:
-        parts = rows(_column_types(table))
+        columns = (*table.columns, *table.partition_keys)
+        parts = rows({column.name: arrow_type(parse_type(column.type)) for column in columns})
         return Insert(metastore, table, parts, dict(options.partition), overwrite=options.overwrite)
 
     once = None if options.once is None else Once(options.once)
@@ -117,10 +118,6 @@ def merge(selection: Selection, options: MergeOptions, events: Events, rows: Row
         return Merge(metastore, table, source, options.key, operation=operation, order=order)
 
     return carry_out("merge", selection, options, events, make, repeats=True)
-
-
-def _column_types(table: HiveTable) -> ColumnTypes:
-    return {column.name: arrow_type(parse_type(column.type)) for column in (*table.columns, *table.partition_keys)}
 
 
 def _condition(where: str) -> str | None:
