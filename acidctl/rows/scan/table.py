@@ -29,12 +29,11 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.visibility import Loss, OnLoss, open_sources
-from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.partition_values import PartitionValue, declared_type, partition_type, typed
 from acidctl.rows.scan.predicate import Predicate, RowCondition
 from acidctl.rows.scan.scan import Scan
-from acidctl.rows.scan.table_scan import Part, Summary, TableScan, may_be_skipped
+from acidctl.rows.scan.table_scan import ArrowRows, Part, Summary, TableScan, may_be_skipped
 from acidctl.storage.registry import open_location
 
 # The locations may change between listing them and getting the write-id list: they are listed at most this often.

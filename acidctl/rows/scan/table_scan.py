@@ -9,21 +9,23 @@ batches without a NULL come without it.
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from acidctl.acid.reasons import Reason
 from acidctl.base import parallel
-from acidctl.base.errors import BadDataError
+from acidctl.base.arguments import as_count
+from acidctl.base.errors import BadDataError, UsageProblem, importing
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below
-from acidctl.orc.read.common_type import as_type, common_type
+from acidctl.orc.read.common_type import as_type, common_type, same_types
 from acidctl.orc.read.union_nulls import NULL_MEMBER
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
@@ -32,12 +34,90 @@ from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import Unreadable, with_loss
-from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.rows.scan.columns import ColumnSource, FileColumns, PartitionColumn, ScanColumn
 from acidctl.rows.scan.odd_layout import misplaced_deletes, odd_layout
 from acidctl.rows.scan.predicate import RowCondition
 from acidctl.rows.scan.pruning import DAY_MS, YEAR_1700_MS
 from acidctl.rows.scan.scan import Scan
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class ArrowRows(ABC):
+    """Rows that are read a stripe at a time; pyarrow, polars, pandas and DuckDB accept them directly."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Return the schema of all batches."""
+
+    @abstractmethod
+    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches of :attr:`schema`; only the first `limit` rows if it is given."""
+
+    def _rows(self) -> ArrowRows:
+        """Return the rows of one snapshot, so that schema and batches match."""
+        return self
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the rows to any library that reads Arrow's C stream, without a copy."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return a reader of all batches; errors of :meth:`to_batches` occur while it reads."""
+        rows = self._rows()
+        return pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+
+    def to_table(self) -> pa.Table:
+        """Read all rows into memory; for errors see :meth:`to_batches`."""
+        rows = self._rows()
+        return one_table(list(rows.to_batches()), rows.schema)
+
+    def head(self, count: int = 10) -> pa.Table:
+        """Read the first rows; a small count reads little. UsageProblem if it is not a whole number from 0 on."""
+        count = as_count(count, "count", 0, None)
+        rows = self._rows()
+        return one_table(list(rows.to_batches(count)), rows.schema)
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """Read all rows into a pandas data frame.
+
+        Args:
+            options: of :meth:`pyarrow.Table.to_pandas`.
+
+        Raises:
+            EnvironmentProblem: pandas is not installed.
+            UsageProblem: pandas has no type for a column, such as a union.
+        """
+        with importing("cannot import pandas", "pip install pandas"):
+            import pandas  # noqa: F401, PLC0415 - optional; pyarrow's own error is less clear
+        rows = self.to_table()
+        try:
+            return rows.to_pandas(**options)
+        except pa.ArrowNotImplementedError as error:
+            raise UsageProblem(
+                "these columns cannot be put into a pandas data frame",
+                str(error),
+                "read the other columns, with columns=[...], or call to_table(), which keeps every type",
+            ) from error
+
+    def _repr_html_(self) -> str:
+        """Describe the object and its columns, without reading rows."""
+        from acidctl.notebook import html_table  # noqa: PLC0415 - only for notebooks
+
+        return html_table(repr(self), ("column", "type"), [(field.name, field.type) for field in self.schema])
+
+
+def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Return all rows of the batches as one table; `schema` is used if there are none."""
+    if not batches:
+        # Not schema.empty_table(), which does not support unions.
+        return pa.Table.from_arrays([pa.chunked_array([], kind) for kind in schema.types], schema=schema)
+    places = range(len(schema.names))
+    columns = [pa.chunked_array(same_types([batch.column(place) for batch in batches])) for place in places]
+    return pa.Table.from_arrays(columns, names=schema.names)
+
 
 # Bounds at least a day inside the range of 64-bit nanoseconds, and in which statistics can be trusted.
 _FIRST_MS = YEAR_1700_MS

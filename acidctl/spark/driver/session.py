@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from acidctl.base.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.gateway import Driver, DriverEnded, DriverLog, start_driver
-from acidctl.spark.driver.java import Java
 from acidctl.spark.driver.session_plan import (
+    Java,
     SessionPlan,
     SparkOptions,
     is_local,

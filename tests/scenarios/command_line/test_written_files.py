@@ -49,7 +49,7 @@ def test_only_written_plans_are_private(acidctl: Acidctl, crud: Path, tmp_path: 
 
 def test_nothing_else_writes_local_files() -> None:
     package = Path(main.__code__.co_filename).parents[1]
-    allowed = {"location/own_files.py", "spark/driver/session_plan.py", "spark/driver/java.py"}
+    allowed = {"location/own_files.py", "spark/driver/session_plan.py"}
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
         if name not in allowed:

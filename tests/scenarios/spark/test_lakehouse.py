@@ -16,7 +16,7 @@ from support.spark.older_pyspark import VERSION, older_pyspark
 from support.spark.source_scenarios import table_with_updates
 
 from acidctl.base.errors import EnvironmentProblem
-from acidctl.spark.driver.java import choose_java
+from acidctl.spark.driver.session_plan import choose_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

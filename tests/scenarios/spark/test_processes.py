@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.spark.processes import marked, wait_until
 
-from acidctl.spark.driver.java import choose_java
+from acidctl.spark.driver.session_plan import choose_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -9,7 +9,7 @@ from support.stores import Store
 from support.validating import QUIET, found, healthy
 
 from acidctl.validation.findings import CheckOptions, Depth, LocationToCheck
-from acidctl.validation.run import check_locations
+from acidctl.validation.location import check_locations
 
 
 def test_a_fault_is_found(store: Store, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]

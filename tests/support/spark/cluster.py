@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acidctl.spark.driver.java import choose_java
+from acidctl.spark.driver.session_plan import choose_java
 
 START_SECONDS = 90
 

@@ -11,7 +11,7 @@ import pytest
 from support.spark.fake_java import fake_java
 
 from acidctl.base.errors import EnvironmentProblem
-from acidctl.spark.driver.java import choose_java, java_candidates
+from acidctl.spark.driver.session_plan import choose_java, java_candidates
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from support.files.acid_files import write_deletes, write_delta
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import VerifyError
+from acidctl.compaction.merge.written import SAMPLE_ROWS, SecondReader
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.checksum import Verify
-from acidctl.compaction.proof.second_reader import SAMPLE_ROWS, SecondReader
 from acidctl.orc.types import OrcType
 
 TIME = pa.timestamp("us")

@@ -23,8 +23,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress, encode_stream
 from acidctl.orc.types import OrcType, renumbered, to_proto
 from acidctl.orc.write.file_assembler import OrcAssembler
-from acidctl.orc.write.index_positions import Layout, places, relocate
-from acidctl.orc.write.stripe_editor import StripeParts
+from acidctl.orc.write.stripe_editor import Layout, StripeParts, places, relocate
 from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes, split_stripes
 from acidctl.orc.write.writer_settings import WriterSettings
 

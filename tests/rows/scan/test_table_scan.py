@@ -21,7 +21,7 @@ from support.files.acid_files import damage_stripe, write_deletes, write_delta
 import acidctl
 from acidctl.base.errors import BadDataError, EnvironmentProblem, UsageProblem
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan.arrow_rows import ArrowRows
+from acidctl.rows.scan.table_scan import ArrowRows
 
 TYPES = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "name"))
 ROWS = pa.RecordBatch.from_pydict(
