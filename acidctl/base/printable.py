@@ -14,7 +14,8 @@ others, and must do neither.  The escaped characters are
 from __future__ import annotations
 
 import re
-from collections.abc import Sized
+import shlex
+from collections.abc import Iterable, Sized
 from dataclasses import fields
 from typing import Any
 
@@ -41,6 +42,25 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _UNSAFE.sub(lambda match: escape_of(ord(match.group())), text)
+
+
+def shell_line(words: Iterable[str]) -> str:
+    r"""Return a line that bash and zsh take as these words; it is :func:`printable` as it is.
+
+    A word with other characters becomes ``$'a\nb'``: in ``'a\nb'`` the escape would be another name.
+    """
+    return " ".join(_shell_word(word) if _UNSAFE.search(word) else shlex.quote(word) for word in words)
+
+
+def _shell_word(word: str) -> str:
+    plain = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{_UNSAFE.sub(_shell_escaped, plain)}'"
+
+
+def _shell_escaped(match: re.Match[str]) -> str:
+    char = match.group()
+    errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
+    return _SHORT.get(char) or "".join(f"\\x{byte:02x}" for byte in char.encode(errors=errors))
 
 
 def printable_json(text: str) -> str:

@@ -285,9 +285,9 @@ def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
     if size == 0:
         why, hint = "an ORC file is never 0 bytes long", "a writer died before it wrote anything"
         raise BadDataError(f"{path} is empty", why, hint)
+    buffer = source.read_end(FIRST_READ) if end is None else end  # before the check: a pipe has no true size
     if size < 5:
-        raise _not_orc(path, f"it is only {size} bytes long")
-    buffer = source.read_end(FIRST_READ) if end is None else end
+        raise _not_orc(path, "it is shorter than 5 bytes")
     start = size - len(buffer)
     postscript = _postscript(source, buffer)
     footer_end = size - 1 - buffer[-1]

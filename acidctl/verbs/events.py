@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from acidctl.base.printable import shell_line
 from acidctl.location.coverage import Coverage, Looked
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Events:
             words: the command and its options.
             of_snapshot: repeat the options that say what is committed.
         """
-        return shlex.join(["acidctl", *words, *places])
+        return shell_line(["acidctl", *words, *places])
 
     def confirm(self, question: Question) -> None:
         """Ask whether to go on.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.trouble.unsafe import UNSAFE, is_unsafe, quoted
 
-from acidctl.base.printable import RANGES, printable, printable_json
+from acidctl.base.printable import RANGES, printable, printable_json, shell_line
 
 # Two surrogates may be one character in JSON: names have those of Python's surrogateescape only.
 ANY = st.text(st.characters() | st.sampled_from([char for char in UNSAFE if not "\ud800" <= char <= "\udbff"]))
@@ -42,3 +45,29 @@ def test_json_is_the_same_value(value: object) -> None:
     assert json.loads(text) == value
     if isinstance(value, str):
         assert text == quoted(value)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "a b",
+        "-rf",
+        "a\nb",
+        "a\\nb",
+        "it's\x1b[31m",
+        "\udcff'\\",
+        "\u202ex",
+        "$(id)",
+        "\x7f0",
+        "\x85",
+        "é\t",
+        "",
+        "~",
+        "\u200bff",
+    ],
+)
+def test_a_line_is_taken_by_a_shell_as_its_words_and_does_nothing_to_a_terminal(word: str) -> None:
+    line = shell_line(["printf", "%s", word])
+    assert line == printable(line)
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
+    assert done.stdout == os.fsencode(word)

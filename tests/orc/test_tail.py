@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import random
 from pathlib import Path
@@ -321,3 +322,9 @@ def test_a_tail_survives_pickling(acid_file: bytes, tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(tail))
     assert again.rows == 100
     assert again.stripe_footer(0) == tail.stripe_footer(0)
+
+
+def test_a_pipe_is_called_a_pipe_and_not_a_short_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p")
+    with pytest.raises(BadDataError, match="a pipe"):
+        read_tail(ByteSource(LocalFileSystem(), str(tmp_path / "p")))

@@ -73,6 +73,7 @@ def command(call: Call[None], *, limit: int | None, since: float | None) -> int:
     if newest and output == "table":
         _print_table(newest[:wanted])
     events.looked_through()
+    events.tell_strangers()
     if wanted and len(newest) > wanted:
         note("older operations are left out; -n shows more")
     if not newest and not events.status:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 _HIDDEN = ("staging", "other")
 """Kinds of entries that the table shows only with --all."""
+_FOR_ENTRIES = "this lists locations: give --recursive, or one location, to list entries"
 
 
 @verb_command(
@@ -79,27 +80,31 @@ def command(
     selection = replace(call.selection, places=call.selection.places or (".",))
     records = Records(output)  # now: an error before the first location ends the document, too
     listed: _Locations | _Entries | None = None
-    unknown = 0
+    unknown = shown = 0
     for found, result in inspect(selection, InspectOptions(rows=rows, partial=True, without_readers=True), events):
         if isinstance(result, AcidctlError):
             events.failed(found.shown, result)
             continue
         if listed is None and (recursive or (found.is_given and len(selection.places) == 1)):
             listed = _Entries(choice, records, states, hidden=show_all)
+        elif listed is None and (useless := "--rows" if rows else "--all" if show_all else ""):
+            raise UsageProblem(f"{useless} has no effect on a list of locations", "", _FOR_ENTRIES)
         listed, status = listed or _Locations(choice, records, states), result.status
         for error in result.closed:
             events.failed(found.shown, error)
         for error in result.damaged:
             events.gap(error)
-        if listed.add(result, is_named=found.is_given) and output in ("table", "csv"):
+        is_shown = listed.add(result, is_named=found.is_given)
+        shown += is_shown
+        if is_shown and output in ("table", "csv"):
             unknown += not status.evidence.may_change
             events.remember(map(text_of, status.notes) if output == "table" else (), status.warnings)
     (listed or _Locations(choice, records, states)).close()
     events.looked_through()
     if unknown and output == "table" and isinstance(listed, _Locations):
         note(f"{human_count(unknown, 'location')} not known to be transactional: acidctl changes nothing there")
-    if listed is None and output == "table" and not events.status:
-        note("no table was found there")
+    if not shown and output == "table" and not events.status:
+        note("no table was found there" if listed is None else "--state or --where leaves out all that is there")
     events.tell_notes()
     events.tell_strangers()
     return events.status
@@ -119,8 +124,7 @@ class _Locations:
     def __init__(self, choice: ListChoice, records: Records, states: tuple[str, ...]) -> None:
         from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList
 
-        hint = "this lists locations: give --recursive, or one location, to list entries"
-        self._choice = _checked(choice, LOCATION_COLUMNS, hint)
+        self._choice = _checked(choice, LOCATION_COLUMNS, _FOR_ENTRIES)
         self._states = states
         self._table = LocationList(self._choice) if records.output == "table" else None
         self._records = records.of(self._choice.columns or tuple(LOCATION_COLUMNS), has_headings=choice.has_headings)

@@ -99,7 +99,7 @@ def command(call: Call[None], *, names: tuple[str, ...]) -> int:
     if not names:
         events.looked_through()
     events.tell_notes()
-    events.tell_gone()
+    events.tell_strangers()
     return events.status
 
 

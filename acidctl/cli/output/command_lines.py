@@ -6,12 +6,12 @@ A line repeats what the user typed to get there and what its command needs: the 
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 import click
 from click.core import ParameterSource
 
+from acidctl.base.printable import shell_line
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.location.arguments import is_hive_name
 
@@ -45,13 +45,13 @@ def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = 
     context = click.get_current_context(silent=True)
     place = hive_name or path
     if context is None:
-        return shlex.join(["acidctl", *words, place])
+        return shell_line(["acidctl", *words, place])
     needs_metastore = of_snapshot or any(map(is_hive_name, (*words, place)))
     snapshot = ("snapshot",) if is_hive_name(place) else ("snapshot", "assume_committed")
     options = _given(context, *snapshot) if of_snapshot else []
     options += _given(context, "metastore") if needs_metastore else []
     settings = _assigned(context, *(("metastore",) if needs_metastore else ()), "storage")
-    return shlex.join(["acidctl", *_of_program(context), *words, *options, *settings, place])
+    return shell_line(["acidctl", *_of_program(context), *words, *options, *settings, place])
 
 
 def next_lines(places: Sequence[str]) -> dict[str, str]:
@@ -67,9 +67,9 @@ def hive_line(*words: str) -> str:
     """Return the line of a command of ``acidctl hive``; plain outside of a command."""
     context = click.get_current_context(silent=True)
     if context is None:
-        return shlex.join(["acidctl", "hive", *words])
+        return shell_line(["acidctl", "hive", *words])
     given = (*_given(context, "metastore"), *_assigned(context, "metastore"))
-    return shlex.join(["acidctl", *_of_program(context), "hive", *words, *given])
+    return shell_line(["acidctl", *_of_program(context), "hive", *words, *given])
 
 
 def _assigned(context: click.Context, *sections: str) -> list[str]:

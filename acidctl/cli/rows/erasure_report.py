@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from acidctl import __version__
-from acidctl.base.printable import printable
+from acidctl.base.printable import printable, shell_line
 from acidctl.cli.output.command_lines import other_line
 from acidctl.cli.output.console import console, note, put_text
 from acidctl.erasure.report import ErasureReport, TableErasure
@@ -129,7 +128,7 @@ def _command(step: ErasureStep, report: ErasureReport, table: str, condition: st
         Remedy.CLEAN: lambda: line("clean"),
         Remedy.CLEAN_LEFTOVERS: lambda: line("clean", "--leftovers"),
         Remedy.PURGE: lambda: line("purge"),
-        Remedy.EMPTY_HDFS_TRASH: lambda: f"hdfs dfs -rm -r -skipTrash {' '.join(map(shlex.quote, step.names))}",
+        Remedy.EMPTY_HDFS_TRASH: lambda: f"hdfs dfs -rm -r -skipTrash {shell_line(step.names)}",
         Remedy.LOOK: lambda: line("validate", "--deep", "--all"),
     }
     return commands[step.remedy]() if step.remedy in commands else ""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.base.errors import BadDataError, UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.matching import Place, table_row_type
@@ -144,11 +144,13 @@ class Scan:
 
         Raises:
             BadDataError: a file cannot be read; the error names the file.
+            UsageProblem: an empty list of columns was given.
         """
         if not self.columns:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
-            raise BadDataError(f"{self.snapshot.fs.display(self.snapshot.path)} has no columns")
+            shown = self.snapshot.fs.display(self.snapshot.path)
+            raise UsageProblem(f"no column of {shown} is asked for", "", "name one, or give no columns to read all")
         for number, (events, stripe, files) in enumerate(self._stripes(self.columns)):
             with self._loss_reported(events.source, stripe):
                 yielded = 0

@@ -432,3 +432,21 @@ def test_the_first_lines_come_soon_and_all_stand_in_line(
     assert [line.split()[0] for line in found[1:-1]] == [line.split()[0] for line in whole[1:-1]]
     columns = {len(re.match(r"\S+\s+", line)[0]) for line in found[:-1]}  # type: ignore[index]
     assert len(columns) == 1, "the columns of all portions have the same widths"
+
+
+def test_what_a_choice_leaves_out_and_options_without_effect_are_said(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for name in ("a", "b"):
+        make(tmp_path / name, "delta_0000001_0000001_0000")
+    for choice in (("--state", "obsolete"), ("--where", "deltas > 9"), ("-r", "--state", "obsolete")):
+        found = acidctl("ls", *choice, tmp_path)
+        assert (found.out, "leaves out" in found.err) == ("", True), choice
+    for option in ("--rows", "--all"):
+        assert acidctl("ls", option, tmp_path).status == 2
+        assert acidctl("ls", "-r", option, tmp_path).status != 2
+
+
+@pytest.mark.parametrize("command", ["why", "log"])
+def test_every_command_over_a_tree_says_what_it_did_not_enter(acidctl, tmp_path: Path, command: str) -> None:  # type: ignore[no-untyped-def]
+    make(tmp_path / "t", "delta_0000001_0000001_0000")
+    (tmp_path / "notes.txt").write_text("x")
+    assert "notes.txt is a file beside tables" in acidctl(command, tmp_path).err

@@ -380,3 +380,9 @@ def test_tails_of_a_large_table_are_read_once(tmp_path: Path, monkeypatch: pytes
         assert scan.parts[0].snapshot.fs is scan.parts[-1].snapshot.fs, "bytes hold no copy of what all share"
         assert len(read) == rows
         assert set(read.values()) == {1}
+
+
+def test_an_empty_list_of_columns_is_a_slip_and_no_damage(tmp_path: Path) -> None:
+    write_acid(tmp_path / "delta_0000001_0000001_0000/bucket_00000", insert(1, 0))
+    with pytest.raises(UsageProblem, match="no column of"):
+        acidctl.open_table(tmp_path).scan([]).to_table()
