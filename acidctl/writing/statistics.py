@@ -11,6 +11,7 @@ from acidctl.writing.rows.files import StagedFile
 
 _ACCURATE = "COLUMN_STATS_ACCURATE"
 _ROWS, _RAW_SIZE = "numRows", "rawDataSize"
+_NUMBERS = (_ROWS, _RAW_SIZE, "numFiles", "totalSize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,18 @@ def without_claims(parameters: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in parameters.items() if name != _ACCURATE}
 
 
+def counts_in(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the counts among parameters, and the claim that they are accurate; others may have changed the rest."""
+    return {name: parameters[name] for name in (*_NUMBERS, _ACCURATE) if name in parameters}
+
+
 def _counts(parameters: Mapping[str, str], *, replaces: bool) -> dict[str, int] | None:
     """Return the numbers of rows, files and bytes before the statement, or None if they are not known."""
-    names = (_ROWS, _RAW_SIZE, "numFiles", "totalSize")
     if replaces:
-        return dict.fromkeys(names, 0)
+        return dict.fromkeys(_NUMBERS, 0)
     try:
         is_accurate = json.loads(parameters.get(_ACCURATE, "{}")).get("BASIC_STATS") == "true"
-        counts = {name: int(parameters.get(name, "0")) for name in names}
+        counts = {name: int(parameters.get(name, "0")) for name in _NUMBERS}
         return counts if is_accurate and _ROWS in parameters and min(counts.values()) >= 0 else None
     except (ValueError, AttributeError):  # somebody else wrote something else
         return None

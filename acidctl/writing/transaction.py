@@ -24,7 +24,7 @@ from acidctl.metastore.tables import BATCH, HiveTable
 from acidctl.metastore.transactions import Transactions
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, UnknownOutcome
 from acidctl.writing.once import AlreadyLoaded, Ledger, Once
-from acidctl.writing.statistics import Growth, after, without_claims
+from acidctl.writing.statistics import Growth, after, counts_in, without_claims
 
 ATTEMPTS = 5
 """Hive's own `hive.txn.retrysnapshot.max.count`."""
@@ -308,7 +308,7 @@ class WriteTransaction:
                 them takes the metastore longer than the statement.
         """
         new = {name: after(self._parameters.get(name, {}), grown) for name, grown in growth.items()}
-        worth = {name: texts for name, texts in new.items() if texts != without_claims(texts)}
+        worth = {name: counts_in(texts) for name, texts in new.items() if texts != without_claims(texts)}
         if not self._keeps_counts or not worth or len(worth) > BATCH:
             return
 

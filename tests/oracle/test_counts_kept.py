@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -15,6 +16,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import HiveTable, get_table
+from acidctl.writing import transaction
 from acidctl.writing.change import Change
 from acidctl.writing.insert import Insert
 from acidctl.writing.merge import Merge
@@ -198,3 +200,48 @@ def test_another_writer_makes_the_same_partition(other: str, real_hive: HiveServ
     assert counted(real_hive, "kept_new") == "4"
     insert(metastore, table, 5, p=[1])
     assert counted(real_hive, "kept_new") == "5"
+
+
+@pytest.mark.parametrize("statement", ["add columns (later int)", "set tblproperties ('k'='v')"])
+def test_what_hive_alters_before_counts_are_restored_stays(
+    statement: str, real_hives: Callable[[int], HiveServer]
+) -> None:
+    """Adding a column waits for the lock of the restoring if it comes between its two calls."""
+    real_hive, name = real_hives(4), "kept_altered"
+    settings = find_settings({"uris": real_hive.metastore})
+    assert settings
+    metastore = Metastore(settings)
+    table = made(real_hive, metastore, name, kind=",'k'='old'")
+    real_hive.sql(f"insert into {name} values (1, 'a')")
+    real, others = transaction.raw_table, []
+    begun: list[bool] = []
+
+    def read_then_altered(*given: Any) -> Any:
+        raw = real(*given)
+        if begun and not others and statement.startswith("add"):
+            others.append(threading.Thread(target=real_hive.sql, args=(f"alter table {name} {statement}",)))
+            others[0].start()
+            others[0].join(3)
+            assert others[0].is_alive(), "Hive waits"
+        return raw
+
+    restore = WriteTransaction.restore_counts
+
+    def restored(self: WriteTransaction, growth: Mapping[str, Growth]) -> None:
+        begun.append(True)
+        if statement.startswith("set"):
+            real_hive.sql(f"alter table {name} {statement}")
+        restore(self, growth)
+
+    with (
+        patch.object(transaction, "raw_table", read_then_altered),
+        patch.object(WriteTransaction, "restore_counts", restored),
+    ):
+        insert(metastore, table, 2)
+    for other in others:
+        other.join()
+    now = get_table(metastore, "default", name)
+    assert [column.name for column in now.columns][2:] == ["later"] * statement.startswith("add")
+    assert now.parameters["k"] == ("v" if statement.startswith("set") else "old")
+    assert counted(real_hive, name) == "2"
+    metastore.close()

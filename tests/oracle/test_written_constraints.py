@@ -34,6 +34,26 @@ def test_constraints_of_a_real_metastore_are_kept(real_hive: HiveServer) -> None
         written.insert(pa.table({"a": [1]}))
     written.insert(pa.table({"a": [1], "b": ["y"]}))
     assert real_hive.sql("select * from constrained") == [["1", "y", "NULL", "NULL"]]
-    with pytest.raises(RefusedError) as refusal:
-        door.table("default.checked").insert(pa.table({"a": [1]}))
-    assert "CHECK" in (refusal.value.why or "")
+    with pytest.raises(BadDataError, match="no value in a"):
+        written.update("a = null", "true")
+    with pytest.raises(BadDataError, match="no value in a"):
+        written.merge(pa.table({"d": pa.array([9], pa.int32()), "a": pa.nulls(1, pa.int32()), "b": ["z"]}), "d")
+    with pytest.raises(UsageProblem, match="no column b"):
+        written.merge(pa.table({"a": [1]}), "a")
+    written.insert(pa.table({"a": [1], "b": pa.nulls(1, pa.string())}))  # Hive does not enforce keys, either
+    assert sorted(real_hive.sql("select a, b from constrained")) == [["1", "NULL"], ["1", "y"]]
+    real_hive.sql("insert into checked values (1), (2)")
+    checked = door.table("default.checked")
+    for adding in (
+        lambda: checked.insert(pa.table({"a": [1]})),
+        lambda: checked.insert(pa.table({"a": [1]}), overwrite=True),
+        lambda: checked.update("a = 5", "true"),
+        lambda: checked.merge(pa.table({"a": [5]}), "a"),
+    ):
+        with pytest.raises(RefusedError) as refusal:
+            adding()
+        assert "CHECK" in (refusal.value.why or "")
+    checked.delete("a = 1")
+    assert real_hive.sql("select * from checked") == [["2"]]
+    checked.truncate()
+    assert real_hive.sql("select count(*) from checked") == [["0"]]

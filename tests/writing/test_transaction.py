@@ -280,3 +280,22 @@ def test_counts_are_given_up_while_somebody_else_alters_the_table(hive: FakeHive
         insert(client(hive))
     assert "COLUMN_STATS_ACCURATE" not in hive.tables["db", "t"].parameters
     assert rows(hive) == [(1, "x"), (2, "y"), (3, "z")]
+
+
+def test_a_property_that_somebody_sets_before_counts_are_restored_stays(hive: FakeHive) -> None:
+    if hive.version < 4:
+        pytest.skip("Hive 3 keeps no counts")
+    commit = FakeHive._do_commit_txn
+
+    def then_set(self: FakeHive, request: CommitTxnRequest) -> None:
+        commit(self, request)
+        now = hive.tables["db", "t"]
+        hive.tables["db", "t"] = replace(now, parameters={**now.parameters, "k": "new"})
+
+    made = hive.tables["db", "t"]
+    hive.tables["db", "t"] = replace(made, parameters={**made.parameters, "k": "old"})
+    with patch.object(FakeHive, "_do_commit_txn", then_set):
+        insert(client(hive))
+    parameters = hive.tables["db", "t"].parameters
+    assert (parameters["k"], parameters["numRows"]) == ("new", "3")
+    assert "BASIC" in parameters["COLUMN_STATS_ACCURATE"]

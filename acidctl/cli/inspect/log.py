@@ -19,8 +19,10 @@ from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import Records, console, note
 from acidctl.cli.output.screen import Column, Layout, on_screen, print_table
 from acidctl.cli.report.outcomes import RunReporter
+from acidctl.location.arguments import FromMetastore
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.table_location import TableLocation
+from acidctl.location.walk import WalkedLocation
 from acidctl.verbs.selection import Selection
 from acidctl.wording import human_bytes, human_count, iso_time, some_of, write_id_range
 
@@ -92,13 +94,24 @@ def _lines(selection: Selection, events: RunReporter) -> Iterator[_Line]:
         except AcidctlError as error:
             return error
 
-    # The directory of a partitioned table has a log, too, about staging directories that were cleaned.
-    everywhere = selection.trashes(events, changes=False)
-    for found, result in in_order(everywhere, logged, _THREADS, Deadline()):
+    for found, result in in_order(_logs(selection, events), logged, _THREADS, Deadline()):
         if isinstance(result, AcidctlError):
             events.failed(found.shown, result)
         else:
             yield from ((found.shown, entry) for entry in result)
+
+
+def _logs(selection: Selection, events: RunReporter) -> Iterator[TableLocation]:
+    """Yield locations, and the directories of partitioned tables, whose logs have statements and cleaned staging."""
+    is_named = any(isinstance(place, FromMetastore) for place in selection.places)  # by the paths of its partitions
+    seen: set[tuple[str, str]] = set()
+    for found in selection.trashes(events, changes=False):
+        here = found.location
+        table = TableLocation(found.fs, WalkedLocation(here.table_path, here.table), False, found.resolver)
+        for place in (table, found) if is_named and here.partition else (found,):
+            if (key := (place.fs.url, place.location.path)) not in seen:
+                seen.add(key)
+                yield place
 
 
 def _print_table(lines: Sequence[_Line]) -> None:

@@ -131,6 +131,7 @@ def test_statements_are_told_with_their_rows_and_their_transaction(acidctl: Acid
         door.delete("a = 77")  # which changes nothing
         door.truncate(partition={"p": 1})
         found = lines(acidctl, tmp_path / "t")
+        assert lines(acidctl, "hive:db.t", f"--metastore={table.hive.address}") == found
     assert [(one["verb"], one["result"]) for one in found] == [
         ("truncate", "written"), ("update", "written"), ("insert", "written"),
     ]  # fmt: skip

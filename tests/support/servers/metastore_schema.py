@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from support.servers.hdfs_server import cache_folder
@@ -60,10 +61,22 @@ def _empty_database(version: int) -> Path:
 
 
 def _make_schema(version: int, directory: Path) -> None:
-    write_site(directory / "conf/metastore-site.xml", database(directory))
+    make_schema(version, directory, database(directory), "derby")
+
+
+def make_schema(version: int, directory: Path, properties: Mapping[str, str], kind: str, *jars: Path) -> None:
+    """Make the metastore's tables in an empty database.
+
+    Args:
+        directory: for the tool's own files.
+        properties: of the connection.
+        kind: of the database, as the tool names it.
+        jars: of its driver.
+    """
+    write_site(directory / "conf/metastore-site.xml", properties)
     main, action = _SCHEMA_TOOL[version]
-    tool = command([directory / "conf", *class_path(version)], main, heap="512m", home=directory)
-    run([*tool, "-dbType", "derby", action], {"METASTORE_HOME": str(_unpacked(version)[0])})
+    tool = command([directory / "conf", *class_path(version), *jars], main, heap="512m", home=directory)
+    run([*tool, "-dbType", kind, action], {"METASTORE_HOME": str(_unpacked(version)[0])})
 
 
 def _upgrade_to_4_1(directory: Path) -> None:

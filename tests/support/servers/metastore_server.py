@@ -16,8 +16,9 @@ from support.servers import metastore_of_pyspark
 from support.servers.hdfs_server import free_ports
 from support.servers.jars import fetch
 from support.servers.jvm import Process, command, write_site
-from support.servers.metastore_schema import class_path, database, prepare_schema
+from support.servers.metastore_schema import class_path, database, make_schema, prepare_schema
 from support.servers.metastore_ways import Way, way
+from support.servers.postgres_server import PostgresServer
 
 _MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 _EVENTS = "org.apache.hadoop.hive.metastore.events.EventCleanerTask"
@@ -40,6 +41,7 @@ class MetastoreServer:
         standalone: without Hive's own classes, as it is installed beside Trino or Spark: it has no compactor, and
             refuses to make full-ACID tables. Of 2 and 41 there is one kind, with Hive's classes.
         more: properties, besides or instead of those that stand here.
+        postgres: its database, instead of Derby.
 
     Attributes:
         version, directory: as given.
@@ -60,17 +62,20 @@ class MetastoreServer:
         keeps_house: bool = False,
         standalone: bool = False,
         more: Mapping[str, str] | None = None,
+        postgres: PostgresServer | None = None,
     ) -> None:
         if lacking := [type(way).__name__ for way in ways if not way.oldest <= version <= way.newest]:
             raise ValueError(f"a metastore of Hive {version} has no {', '.join(lacking)}")
         self.version, self.directory = version, directory
         (directory / "warehouse").mkdir(parents=True, exist_ok=True)  # others than Hive do not make it
-        if version > 2:
+        if postgres:
+            make_schema(version, directory / "schema", postgres.properties, "postgres", postgres.driver)
+        elif version > 2:
             prepare_schema(version, directory)
         self.port = free_ports(1)[0]
         self.address = f"{_other(ways, 'scheme')}://{_other(ways, 'host')}:{self.port}"
         properties = {
-            **database(directory),
+            **(postgres.properties if postgres else database(directory)),
             "metastore.thrift.uris": self.address,
             "metastore.thrift.port": str(self.port),
             "metastore.thrift.bind.host": "127.0.0.1",
@@ -100,6 +105,7 @@ class MetastoreServer:
             self.client |= one.both() | one.client()
         options = [option for way in ways for option in way.jvm()]
         path, main, arguments = _program(version, directory, str(self.port), properties, standalone)
+        path += [postgres.driver] if postgres else []
         arguments = command(path, main, *arguments, heap="512m", home=directory, options=options)
         self._ways = ways
         self._process = Process(arguments, directory / "metastore.log")
