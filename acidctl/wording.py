@@ -39,7 +39,7 @@ def next_step(code: Code) -> str:
 
 def example(code: Code) -> Reason:
     """Return a reason of this code with the values that its sentence names."""
-    return meanings()[code].example
+    return _example(code, **meanings()[code].example)
 
 
 def joined(reasons: Iterable[Reason]) -> str:
@@ -401,13 +401,13 @@ class Meaning:
     Attributes:
         sentence: a pattern for the values of a reason, patterns by its value ``how``, or a function that makes it.
         next_step: what to do where a reason of this code is in the way.
-        example: a reason of this code. All examples are about one table: its high watermark is 9, write ids 3 and 5 are
-            open, and a compaction up to 5 ran in transaction 26.
+        example: the values of a reason of this code. All examples are about one table: its high watermark is 9, write
+            ids 3 and 5 are open, and a compaction up to 5 ran in transaction 26.
     """
 
     sentence: str | Mapping[str, str] | Callable[[Reason], str]
     next_step: str
-    example: Reason
+    example: Mapping[str, Any]
 
 
 @lru_cache
@@ -418,18 +418,18 @@ def meanings() -> Mapping[Code, Meaning]:
 
     table = json.loads(get_data(__package__, "wording.json") or b"")
     return {
-        code: Meaning(_MADE.get(code) or item["sentence"], item["next"], _example(code, **item.get("example", {})))
+        code: Meaning(_MADE.get(code) or item["sentence"], item["next"], item.get("example", {}))
         for code, item in ((code, table[code]) for code in Code)
     }
 
 
-def _example(code: Code, parts: Sequence[dict[str, Any]] = (), **values: Any) -> Reason:
+def _example(code: str, parts: Sequence[dict[str, Any]] = (), **values: Any) -> Reason:
     """Return the reason that an object of ``wording.json`` stands for."""
     for name in ("by", "ids"):
         values[name] = tuple(values.get(name, ()))
     for name in {"runs", "missing"} & values.keys():
         values[name] = tuple(IdRun(first, last, IdStatus(status)) for first, last, status in values[name])
-    return reason(code, *(_example(Code(part.pop("code")), **part) for part in parts), **values)
+    return reason(Code(code), *(_example(**part) for part in parts), **values)
 
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -6,7 +6,6 @@ import datetime
 import os
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from numbers import Integral, Real
 
 from acidctl.base.errors import UsageProblem
@@ -108,6 +107,8 @@ def as_columns(value: object, name: str) -> tuple[tuple[str, str], ...]:
 
 
 def _text_of(value: object) -> object:
+    from decimal import Decimal  # noqa: PLC0415 - --help compares no values
+
     if isinstance(value, bool):
         return str(value).lower()
     is_local = not isinstance(value, datetime.datetime) or value.tzinfo is None

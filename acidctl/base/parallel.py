@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -63,12 +63,11 @@ def in_order(
         ahead: the most results that wait for the caller; by default twice the jobs.
         is_quick: returns whether an item needs no thread: on a local disk threads only block each other.
     """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only where threads are needed
-
     waiting: deque[tuple[T, Future[R]]] = deque()
     asks_stop, stop = stop is not None, stop or Deadline()
     is_interrupted = False
-    with ThreadPoolExecutor(jobs, "acidctl-work") as pool:
+    pool: ThreadPoolExecutor | None = None
+    with ExitStack() as stack:
 
         def result(future: Future[R]) -> R:
             nonlocal is_interrupted
@@ -88,6 +87,10 @@ def in_order(
                 if not waiting and is_quick(item):
                     yield item, work(item)
                     continue
+                if pool is None:
+                    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for threads
+
+                    pool = stack.enter_context(ThreadPoolExecutor(jobs, "acidctl-work"))
                 waiting.append((item, pool.submit(work, item)))
                 if len(waiting) > (ahead or 2 * jobs):
                     done, future = waiting.popleft()

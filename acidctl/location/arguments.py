@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from acidctl.base.arguments import require_type
 from acidctl.base.errors import AcidctlError, EnvironmentProblem, NotFoundError, UsageProblem
@@ -63,8 +62,7 @@ def is_hive_name(path: str) -> bool:
 _FORM = "write hive:db.table, hive:db.table/key=value, hive:db.* or hive:*.*"
 
 
-@dataclass(frozen=True, slots=True)
-class HiveName:
+class HiveName(NamedTuple):
     """A parsed name of one table, of several, or of partitions.
 
     Attributes:

@@ -8,7 +8,6 @@ import getpass
 import json
 import os
 import secrets
-import socket
 import stat
 import time
 import uuid
@@ -236,7 +235,7 @@ class Owner:
             user = getpass.getuser()
         except (KeyError, OSError):  # the user id has no name, as in a container
             user = str(os.getuid())
-        return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), user, time.time(), _here())
+        return cls(os.uname().nodename, os.getpid(), _started(os.getpid()), user, time.time(), _here())
 
     def to_bytes(self) -> bytes:
         """Return its JSON."""
@@ -257,7 +256,7 @@ class Owner:
         """Return whether the process certainly ended, which shows only on its own machine and in its container."""
         if not self.is_here():  # unless the machine was restarted, which ended all its processes
             old, new = self.where.split("/"), _here().split("/")
-            is_known = self.host == socket.gethostname() and len(old) == len(new) == 3 and bool(old[0])
+            is_known = self.host == os.uname().nodename and len(old) == len(new) == 3 and bool(old[0])
             return is_known and old[0] == new[0] and old[1] != new[1]
         try:
             os.kill(self.pid, 0)
@@ -273,7 +272,7 @@ class Owner:
 
     def is_here(self) -> bool:
         """Return whether its process id means the same here."""
-        return self.host == socket.gethostname() and (not self.where or self.where == _here())
+        return self.host == os.uname().nodename and (not self.where or self.where == _here())
 
     def __str__(self) -> str:
         return f"process {self.pid} of {self.user} on {self.host}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from acidctl.acid.layout import data_files_of, is_full_acid, original_files
 from acidctl.acid.state import EntryKind
@@ -18,12 +18,12 @@ from acidctl.location.resolved import resolve
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.table_location import TableLocation
 from acidctl.overview.location_status import DAY_SECONDS, LocationStatus, status_of
-from acidctl.overview.warehouse_status import Condition, WarehouseStatus
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 
-if TYPE_CHECKING:  # needs packages that are installed only for a metastore
+if TYPE_CHECKING:  # the first needs packages that are installed only for a metastore
     from acidctl.hive.blocking import QueueView
+    from acidctl.overview.warehouse_status import Condition, WarehouseStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +150,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
     return counts
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(NamedTuple):
     """The status of all locations at some places.
 
     Attributes:
@@ -178,6 +177,8 @@ def inspect_all(
         older_than: the retention that a cleaning would have, in seconds.
         on_record: returns how many locations the last run found at the same places.
     """
+    from acidctl.overview.warehouse_status import WarehouseStatus  # noqa: PLC0415 - `ls` adds nothing up
+
     whole = WarehouseStatus()
     options = InspectOptions(older_than=older_than, unknown=False)
     with events.progress("looking at locations", 0) as bar:
