@@ -142,7 +142,7 @@ class Connection:
         self._transport.flush()
 
     def _receive(self, method: Method) -> Reply:
-        source = self._raw if method.raw else self._loose if method.loose else self._protocol
+        source = self._raw if method.raw_answer else self._loose if method.loose else self._protocol
         name, kind, number = source.readMessageBegin()
         if kind == TMessageType.EXCEPTION:
             problem = TApplicationException()

@@ -674,7 +674,7 @@ class CreateTableRequest:
 
 @dataclass(frozen=True)
 class AddPartitionsResult:
-    partitions: tuple[RawStruct, ...] = ...
+    partitions: tuple[Partition, ...] = ...
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,8 @@ class Method:
         raises: names of its exceptions, in the order of their numbers, which begin at 1.
         repeatable: whether it may be called again after a lost answer: it only reads, or a second call has no effect.
         loose: whether versions disagree on lists and sets, so that the answer is read without Thrift's accelerator.
-        raw: whether it has structs that keep unknown fields, which Thrift's accelerator cannot read or write.
+        raw: whether its arguments have structs that keep unknown fields, which Thrift's accelerator cannot write.
+        raw_answer: whether its answer has them, too.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Method:
     repeatable: bool
     loose: bool
     raw: bool
+    raw_answer: bool
 
 
 class Declaration(NamedTuple):
@@ -130,7 +132,7 @@ _DECLARATION = re.compile(
     re.MULTILINE,
 )
 _FIELD = re.compile(r"(\d+): (optional )?(\S.*?) (\w+)(?: = (.+))?$", re.MULTILINE)
-_METHOD = re.compile(r"(\S.*?) (\w+)\(\s*(.*)\)(?:\s+throws ([\w, ]+?))?(?: \[([\w, ]+)\])?")
+_METHOD = re.compile(r"(\S.*?) (\w+)\(\s*(.*)\)(?:\s+throws ([\w, ]+?))?(?: \[([\w, -]+)\])?")
 _COMMA = re.compile(r", (?![^<]*>)")
 
 
@@ -175,7 +177,9 @@ class Interface:
         specification = () if rows == [None] else tuple(rows)
         answer = type(f"{name}_answer", (Reply,), {"__slots__": (), "thrift_spec": specification})
         types = tuple(map(self._wire_type, _COMMA.split(arguments))) if arguments else ()
-        return Method(name, types, names, answer, "once" not in flags, "loose" in flags, "raw" in flags)
+        given = flags.split(", ")
+        raw, sent = "raw" in given, "raw-sent" in given
+        return Method(name, types, names, answer, "once" not in given, "loose" in given, raw or sent, raw)
 
     def _make(self, declared: Declaration) -> Any:
         if declared.kind == "struct":

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from acidctl.acid.listing import TableType
-from acidctl.acid.names import unescape
+from acidctl.acid.names import partition_name, unescape
 from acidctl.acid.reasons import Code
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
@@ -28,7 +28,7 @@ from acidctl.storage.registry import open_location
 from acidctl.writing.insert_only.plain_files import partition_reasons
 from acidctl.writing.rows.files import FileKind, StagedFile
 from acidctl.writing.statistics import Growth
-from acidctl.writing.transaction import Seen, WriteTransaction, name_of_partition, raw_table
+from acidctl.writing.transaction import Seen, WriteTransaction, raw_table
 
 _STORAGE, _STORAGE_OF_PARTITION, _LOCATION = 7, 6, 2
 """Numbers of the fields of a table, of a partition, and of their storage descriptors."""
@@ -290,14 +290,14 @@ class Places:
             answer = self._metastore.call(interface.ADD_PARTITIONS, request)
             added.update(map(self._require_here, answer.partitions))
         for names in batches([name for name in new if name not in added], BATCH):
-            for partition in self._metastore.call(interface.GET_RAW_PARTITIONS, *table_name, tuple(names)):
+            for partition in self._metastore.call(interface.GET_PARTITIONS_BY_NAMES, *table_name, tuple(names)):
                 self._require_here(partition)
         return added
 
-    def _require_here(self, partition: RawStruct) -> str:
+    def _require_here(self, partition: interface.Partition) -> str:
         """Return a partition's name; refuse one that somebody else has made meanwhile, at another place."""
-        name = name_of_partition(self._table, partition)
-        location = partition.fields[_STORAGE_OF_PARTITION].payload.fields[_LOCATION].payload.decode()
+        name = "/".join(map(partition_name, self._keys, partition.values))
+        location = (partition.storage and partition.storage.location) or ""
         fs, path = open_location(location, self._storage)
         place = self._places.get(name)
         if place and (fs.url, path) != (place.fs.url, place.path):

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -60,6 +60,7 @@ LOGGED = {"id": "bigint", "value": "int", "name": "string"}
 BATCH = 250_000
 CITIES = pa.array(["Lisbon", "Oslo", "Kraków", "Nairobi", "Montréal", "Tbilisi"])
 DAYS, BUCKETS = 30, 4
+SPARK = ("spark_insert", "spark_partitions", "spark_merge", "spark_delete")
 COLUMNS = {
     "wall s": "wall", "commit s": "commit", "its CPU s": "commit_cpu", "CPU s": "cpu", "peak MB": "peak",
     "written MB": "megabytes",
@@ -150,11 +151,21 @@ class Bench:
 
     def run(self) -> None:
         print(f"{'case':58} " + " ".join(f"{heading:>10}" for heading in COLUMNS), flush=True)
-        for name in ("insert", "merge", "delete", "delete_range", "delete_all", "log", "commit_one", "commit_many"):
+        for name in (
+            "insert",
+            "merge",
+            "delete",
+            "delete_range",
+            "delete_all",
+            "log",
+            "commit_one",
+            "commit_many",
+            *SPARK,
+        ):
             if self.only in name:
                 getattr(self, name)()
 
-    def statement(self, title: str, case: str, prepare: Callable[[FakeHive], None]) -> float:
+    def statement(self, title: str, case: str, prepare: Callable[[FakeHive], None], how: str = "statement") -> float:
         """Measure a statement on a new table each round; return the median of its wall time."""
         found = []
         for _ in range(self.rounds):
@@ -163,7 +174,7 @@ class Bench:
                 first = hive.begin()
                 hive.end(first)
                 hive.write_ids["db.t"] = [first]
-                found.append(child("statement", case, hive.address, str(self.source)))
+                found.append(child(how, case, hive.address, str(self.source)))
         return self.show(title, found)
 
     def show(self, title: str, found: list[dict[str, float]]) -> float:
@@ -285,6 +296,44 @@ class Bench:
         title = f"insert 100,000 rows into {partitions:,} new partitions"
         self.statement(title, "insert", self.empty(LOGGED, keys="p bigint"))
 
+    def spark_insert(self) -> None:
+        rows = self.scaled(500_000)
+        pq.write_table(_micros(pa.Table.from_batches(batches_of(wide, 0, rows))), self.source)
+        self.statement(f"Spark: insert {rows:,} rows of 10 columns", "insert", self.empty(WIDE), "spark")
+
+    def spark_partitions(self) -> None:
+        for partitions in (int(2_500 * self.scale), int(10_000 * self.scale)):
+            ids = np.arange(10 * partitions)
+            pq.write_table(pa.table(logged(ids)).append_column("p", pa.array(ids % partitions)), self.source)
+            title = f"Spark: insert {len(ids):,} rows into {partitions:,} new partitions"
+            self.statement(title, "insert", self.empty(LOGGED, keys="p bigint"), "spark")
+            pq.write_table(pa.table(logged(ids[::2])).append_column("p", pa.array(ids[::2] % partitions)), self.source)
+            locations = list((self.folder / "t").iterdir())
+
+            def prepare(hive: FakeHive, names: Sequence[str] = tuple(path.name for path in locations)) -> None:
+                writable(hive, self.folder / "t", sql(LOGGED), "p bigint")
+                for name in names:
+                    hive.partition("db", "t", name)
+
+            self.statement(f"Spark: merge {len(ids) // 2:,} rows into them by id", "merge", prepare, "spark")
+
+    def spark_merge(self) -> None:
+        rows, changes = self.scaled(10_000_000), self.scaled(500_000)
+        path = self.folder / "merged"
+        write_base(path, WIDE, quarters(wide, rows))
+        chosen = np.sort(np.random.default_rng(1).choice(rows, changes * 9 // 10, replace=False))
+        new = np.arange(rows, rows + changes - len(chosen))
+        pq.write_table(_micros(pa.Table.from_batches([wide(np.concatenate([chosen, new]), 1)])), self.source)
+        title = f"Spark: merge {changes:,} rows anywhere into {rows:,} by id"
+        self.statement(title, "merge", self.kept(path, WIDE), "spark")
+        shutil.rmtree(path)
+
+    def spark_delete(self) -> None:
+        rows, keys = self.scaled(100_000_000), self.scaled(100_000)
+        pq.write_table(pa.table({"id": np.random.default_rng(1).choice(rows, keys, replace=False)}), self.source)
+        title = f"Spark: delete {keys:,} keys anywhere of {rows:,} rows"
+        self.statement(title, "delete", self.kept(self._narrow(), NARROW), "spark")
+
 
 # --- what is measured, each in a process of its own -----------------------------------------------------------------
 
@@ -334,6 +383,32 @@ def _statement(case: str, metastore: Metastore, table: HiveTable, source: str) -
     return Change(metastore, table, KeyFilter.of(table, pq.read_table(source)))
 
 
+def spark(case: str, address: str, source: str) -> dict[str, float]:
+    """Two executors' threads in one Java process; the results of all tasks may take 8 MB."""
+    from pyspark.sql import SparkSession
+
+    import acidctl.spark
+
+    settings = {"spark.driver.memory": "1g", "spark.driver.maxResultSize": "8m", "spark.ui.enabled": "false"}
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session, clock = builder.getOrCreate(), Clock()
+    rows = session.read.parquet(source)
+    rows.count()
+    to = {"table": "hive:db.t", "metastore": {"uris": address, "timeout": "600"}}
+    began = time.perf_counter()
+    if case == "insert":
+        written = acidctl.spark.insert(rows, **to)
+    elif case == "merge":
+        written = acidctl.spark.merge(rows, key="id", **to)
+    else:
+        written = acidctl.spark.delete(rows, key="id", **to)
+    ended, cpu = time.perf_counter(), time.process_time() - clock.cpu
+    session.stop()
+    return {"wall": ended - began, "commit": ended - clock.staged, "commit_cpu": cpu, "megabytes": written.bytes / 1e6}
+
+
 def timed(action: Callable[[], object], size: Callable[[], int]) -> dict[str, float]:
     began = time.perf_counter()
     action()
@@ -363,7 +438,7 @@ def delta_append(path: str, source: str) -> dict[str, float]:
 
 
 def _micros(table: pa.Table) -> pa.Table:
-    """Delta knows no nanoseconds."""
+    """Delta and Spark know no nanoseconds."""
     at = table.schema.names.index("updated")
     return table.set_column(at, "updated", table["updated"].cast(pa.timestamp("us")))
 
@@ -391,7 +466,7 @@ def delta_merge(path: str, source: str) -> dict[str, float]:
     return timed(merge, lambda: size_of(path) - before)
 
 
-CASES = {each.__name__: each for each in (statement, flat, delta_append, delta_make, delta_merge)}
+CASES = {each.__name__: each for each in (statement, spark, flat, delta_append, delta_make, delta_merge)}
 
 
 def peak() -> float:

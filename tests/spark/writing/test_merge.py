@@ -108,7 +108,8 @@ def test_a_merge_does_as_the_local_one(tmp_path: Path, form: str, inserts: bool)
     has_keys = "keys" in FORMS[form]
 
     def rows(ids: Any, name: str) -> pa.Table:
-        more = {"p": pa.array([f"p{number % 4}" for number in ids])} if has_keys else {}
+        moved = name == "new"  # every row that is replaced goes to another partition
+        more = {"p": pa.array([f"p{number % 4 + moved}" for number in ids])} if has_keys else {}
         return table(ids, name, **more)
 
     found = []
@@ -210,3 +211,29 @@ def test_a_source_without_rows_changes_nothing(hive: FakeHive, tmp_path: Path) -
     assert merge(hive, table([1, 2])).inserted == 2, "the table has no files"
     assert merge(hive, table([]), None).deleted == 0
     assert len(rows_of(hive)) == 2
+
+
+@pytest.mark.parametrize("job", ["source", "change", "insert"])
+def test_a_job_that_fails_leaves_the_table_as_it_was(hive: FakeHive, tmp_path: Path, job: str) -> None:
+    writable(hive, tmp_path)
+    insert(hive, table(range(10)))
+    before, rows = files_of(tmp_path), table([1, 77], "new")
+    made = jobs(rows)
+
+    def dying(*arguments: Any) -> Any:
+        list(getattr(made, job)(*arguments))
+        raise RuntimeError("the executors are gone")
+
+    with pytest.raises(RuntimeError, match="gone"):
+        FrameMerge(client(hive), table_of(hive), rows.schema, replace(made, **{job: dying}), ["a"]).run()
+    assert files_of(tmp_path) == before
+    assert not hive.locks
+
+
+def test_kept_values_that_spark_cannot_hold_stay(hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path, "a int, t timestamp, v string")
+    times = pa.array(["9999-12-31 23:59:59.123456789", "2020-01-01 00:00:00.000000001"])
+    insert(hive, pa.table({"a": pa.array([1, 2], pa.int32()), "t": times, "v": ["x", "y"]}))
+    before = [row[1] for row in sorted(rows_of(hive), key=str)]
+    assert merge(hive, pa.table({"a": pa.array([1, 2], pa.int32()), "v": ["new", "new"]})).updated == 2
+    assert [row[1] for row in sorted(rows_of(hive), key=str)] == before

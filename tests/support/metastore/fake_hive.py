@@ -563,7 +563,7 @@ class FakeHive:
             location = raw.fields[6].payload.fields[2].payload.decode()
             made = wire.Partition(values, wire.PartitionStorage(location), raw.texts(wire.PARTITION_PARAMETERS))
             if self.partitions[request.database, request.table].setdefault(name, made) is made:
-                added.append(raw)
+                added.append(made)
         return wire.AddPartitionsResult(tuple(added))
 
     def _do_create_table_req(self, request: wire.CreateTableRequest) -> None:

@@ -170,7 +170,7 @@ class FakeMetastore:
                 result = TApplicationException(TApplicationException.INTERNAL_ERROR, str(error))
         if isinstance(result, bytes):
             return result  # as it is to go over the wire
-        return answer_bytes(method, result, number, protocol=self._raw if method.raw else self._protocol)
+        return answer_bytes(method, result, number, protocol=self._raw if method.raw_answer else self._protocol)
 
 
 class _Socket(TTransportBase):  # type: ignore[misc]
