@@ -1,12 +1,12 @@
-"""The Python API for a metastore: list and end its transactions, locks and compactions."""
+"""The Python API for a metastore: list and end its transactions, locks and compactions, and run Hive's services."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from acidctl.base.deadline import Duration, as_seconds
-from acidctl.base.errors import UsageProblem
+from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import QueueView, find_held_back, find_stuck_entries
 from acidctl.hive.table_names import as_hive_names, newer_than_metastore, wishes_for
 from acidctl.hive.waiting import OnError
@@ -23,6 +23,9 @@ from acidctl.metastore.tables import HiveTable
 from acidctl.verbs.selection import Selection
 
 if TYPE_CHECKING:
+    from acidctl.verbs.hive.cleaner import CleanedEntry
+    from acidctl.verbs.hive.initiator import Initiated
+    from acidctl.verbs.hive.worker import Worked
     from acidctl.verbs.writing.writable_table import WritableTable
 
 
@@ -156,3 +159,79 @@ class Hive:
     def _silent_for(self, older_than: Duration | None) -> float:
         seconds = None if older_than is None else as_seconds(older_than, "older_than")
         return silent_for(seconds, find_switches(self.metastore))
+
+    def initiate(
+        self, *tables: str, exclude: Sequence[str] = (), on_error: OnError = lambda _, __: None, **options: Any
+    ) -> list[Initiated]:
+        """Check all tables, or some, and request the compactions that are due, like Hive's initiator.
+
+        Args:
+            options: fields of :class:`acidctl.verbs.hive.options.InitiatorOptions`, such as `most` and `dry_run`, but
+                for those of a service that goes on.
+
+        Raises:
+            ConflictError: another initiator is running, unless `dry_run` is given.
+            UsageProblem: `every`, `once` or `standby` is given.
+        """
+        from acidctl.verbs.hive.initiator import Initiator
+        from acidctl.verbs.hive.options import InitiatorOptions
+        from acidctl.verbs.hive.service import Tables
+
+        _require_one_round(options)
+        outcomes: list[Initiated] = []
+        wanted, chosen = Tables(tables, exclude, self._storage), InitiatorOptions(**options)
+        Initiator(self.metastore, chosen, wanted, outcomes.append, on_error).once()
+        return outcomes
+
+    def work(self, *, on_error: Callable[[AcidctlError], None] = lambda _: None, **options: Any) -> list[Worked]:
+        """Run the waiting compactions of the queue, like Hive's workers, by default on this machine, and end.
+
+        Args:
+            on_error: called for each error of the metastore itself, after which the call is repeated.
+            options: fields of :class:`acidctl.verbs.hive.options.WorkerOptions`.
+
+        Raises:
+            UsageProblem: the server has no queue for external workers (before Hive 4).
+        """
+        from acidctl.verbs.engine import EngineOptions
+        from acidctl.verbs.hive.options import WorkerOptions
+        from acidctl.verbs.hive.worker import worker_of
+
+        outcomes: list[Worked] = []
+        chosen = WorkerOptions(**{"once": True, "tasks": EngineOptions(engine="local"), **options})
+        with worker_of(self.metastore, chosen, self._storage, outcomes.append, on_error) as worker:
+            worker.free_dead()
+            worker.run()
+        return outcomes
+
+    def clean(self, *tables: str, exclude: Sequence[str] = (), **options: Any) -> list[CleanedEntry]:
+        """Clean the entries of the queue that are ready: move obsolete files to the trash, and mark the entries.
+
+        Args:
+            options: fields of :class:`acidctl.verbs.hive.options.CleanerOptions`, such as `older_than`, `no_trash` and
+                `dry_run`, but for those of a service that goes on.
+
+        Raises:
+            RefusedError: `older_than` is too short.
+            UsageProblem: `every` or `once` is given, or the server has no queue for external cleaners (before Hive 4).
+        """
+        from acidctl.verbs.hive.cleaner import Cleaner
+        from acidctl.verbs.hive.options import CleanerOptions
+        from acidctl.verbs.hive.service import Tables
+
+        def failed(error: AcidctlError) -> None:
+            raise error
+
+        _require_one_round(options)
+        outcomes: list[CleanedEntry] = []
+        wanted = Tables(tables, exclude, self._storage)
+        Cleaner(self.metastore, CleanerOptions(**options), wanted, outcomes.append, failed).once()
+        return outcomes
+
+
+def _require_one_round(options: Mapping[str, Any]) -> None:
+    """Refuse, by UsageProblem, the options of services that go on: a call makes one check and ends."""
+    if given := [name for name in ("every", "once", "standby") if name in options]:
+        raise UsageProblem(
+            f"{given[0]} has no meaning here", "a call makes one check and ends", f"leave out {given[0]}"
+        )

@@ -14,8 +14,9 @@ from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl import Hive
-from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.metastore.interface import TxnState
+from acidctl.metastore.txn.locks import LeaderLock
 
 Acidctl = Callable[..., Result]
 
@@ -97,8 +98,52 @@ def test_every_partition_is_asked_for_once(fake: FakeHive, hive: Hive) -> None:
         assert [is_done for is_done, _ in hive.abort_compactions(taken).values()] == [True]
 
 
+def test_a_table_is_asked_for_compacted_and_cleaned(fake: FakeHive, hive: Hive, tmp_path: Path) -> None:
+    for number in range(1, 13):
+        write_acid(tmp_path / f"t/delta_{number:07}_{number:07}_0000/bucket_00000", insert(number, 0, (number,)))
+        fake.end(done := fake.begin())
+        fake.write_ids.setdefault("s.t", []).append(done)
+    (planned,) = [one for one in hive.initiate(dry_run=True) if one.kind]
+    assert (planned.location, planned.entry, fake.queue) == (f"{tmp_path}/t", 0, [])
+    (asked,) = [one for one in hive.initiate("s.t") if one.kind]
+    assert [one.id for one in hive.compactions()] == [asked.entry]
+    if fake.version < 4:
+        with pytest.raises(UsageProblem, match="came with Hive 4"):
+            hive.work()
+        return
+    (done,) = hive.work(jobs=1)
+    assert (done.entry, done.result) == (asked.entry, "compacted")
+    fake.set_entry(asked.entry, committed=int((fake.now - 60) * 1000))
+    with pytest.raises(RefusedError, match="below 1h"):
+        hive.clean(older_than=0)
+    (looked,) = hive.clean(older_than="0s", dry_run=True)
+    assert len(looked.names) == 12 and (tmp_path / "t/delta_0000001_0000001_0000").exists()
+    (cleaned,) = hive.clean(older_than=0, unsafe_retention=True)
+    assert (cleaned.entry, cleaned.marked, cleaned.names) == (asked.entry, True, looked.names)
+    assert not list((tmp_path / "t").glob("delta_*"))
+
+
+def test_another_initiator_is_a_conflict_and_no_cleaner_is(fake: FakeHive, hive: Hive) -> None:
+    with LeaderLock(hive.metastore, "initiator") as other:
+        other.take()
+        with pytest.raises(ConflictError, match="another initiator"):
+            hive.initiate("s.t")
+        assert hive.initiate("s.t", dry_run=True) == []
+        if fake.version > 3:
+            assert hive.clean() == []
+
+
 def test_the_servers_words_are_a_text_if_it_says_nothing(hive: Hive) -> None:
     assert [answer.message for _, answer in hive.request("s.t")] == [""]
+
+
+def test_options_of_services_that_go_on_are_refused(hive: Hive) -> None:
+    for name, value in (("every", 60), ("once", True), ("standby", True)):
+        with pytest.raises(UsageProblem, match=name):
+            hive.initiate(**{name: value})
+    for name, value in (("every", 60), ("once", True)):
+        with pytest.raises(UsageProblem, match=name):
+            hive.clean(**{name: value})
 
 
 def test_only_open_transactions_are_aborted(fake: FakeHive, hive: Hive) -> None:
