@@ -63,9 +63,9 @@ def test_a_stream_goes_on_after_an_end_between_the_commit_and_sparks_note(
         if next(ends):
             raise RuntimeError("killed here")
 
-    def follow() -> None:
+    def follow(checkpoint: str = "checkpoint") -> None:
         stream = spark.readStream.schema("a int, b string").parquet(str(source))
-        query = stream.writeStream.foreachBatch(ending).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = stream.writeStream.foreachBatch(ending).option("checkpointLocation", str(tmp_path / checkpoint))
         query.trigger(availableNow=True).start().awaitTermination()
 
     batch(spark, 0).write.parquet(str(source))
@@ -73,6 +73,10 @@ def test_a_stream_goes_on_after_an_end_between_the_commit_and_sparks_note(
         follow()
     follow()
     batch(spark, 3).write.mode("append").parquet(str(source))
+    with pytest.raises(Exception, match="is the name of another query"):
+        follow("a new one")  # at epoch 0, as the table
     follow()
+    with pytest.raises(Exception, match="is the name of another query"):
+        follow("a new one")
     assert [row[0] for row in rows_of(hive)] == list(range(6))
     capfd.readouterr()
