@@ -11,9 +11,9 @@ from acidctl.base.errors import RefusedError
 from acidctl.base.nearest import member
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.types import OrcType, row_type_of
+from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings, bloom_columns
-from acidctl.rows.convert.matching import alike, fields_of, merge_row_types
+from acidctl.rows.convert.matching import alike, fields_of, merge_row_types, table_row_type
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 
@@ -68,16 +68,24 @@ def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
         types: the row types of the files, oldest first; at least one.
 
     Raises:
-        RefusedError: the newest file cannot hold all values of older files, and the table's type is unknown.
+        RefusedError: the newest file cannot hold all values of older files, and the table's type is unknown; or the
+            files differ, and a property of the table makes the two Hives match their fields in different ways.
     """
     row = merge_row_types(types)
     if all(alike(file_type, row) for file_type in types):
         return row
-    if snapshot.table_columns:
-        table = row_type_of(snapshot.table_columns)
+    if snapshot.table and snapshot.table.columns:
+        table = table_row_type(replace(snapshot.table, hive=None), types)  # files on which the Hives differ are refused
+        if snapshot.table.levels > 1:
+            raise RefusedError(
+                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                "its files have different columns, and by orc.force.positional.evolution.level Hive 4 finds fields by"
+                " position, and Hive 3 by name",
+                "let Hive compact it",
+            )
         behind = slice(len(table.names), None)  # Hive shows them again when columns are added
         names, children = (*table.names, *row.names[behind]), (*table.children, *row.children[behind])
-        return OrcType("struct", children=children, names=names)
+        return replace(table, children=children, names=names)
     for file_type in dict.fromkeys(types):
         if lost := _lost(file_type, row, is_top=True):
             raise RefusedError(

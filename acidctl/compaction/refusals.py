@@ -298,7 +298,8 @@ def one_format(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
 
 def require_known_widths(snapshot: Snapshot, types: Sequence[OrcType], row: OrcType) -> None:
     """Refuse Parquet files of different types unless the table has the result's type: Hive converts each file."""
-    result, table = dict(_leaves(row)), dict(_leaves(row_type_of(snapshot.table_columns)))
+    columns = snapshot.table.columns if snapshot.table else ()
+    result, table = dict(_leaves(row)), dict(_leaves(row_type_of(columns)))
     for name, kind in (leaf for row_type in dict.fromkeys(types) for leaf in _leaves(row_type)):
         if result.get(name, kind) not in (kind, table.get(name)):
             raise RefusedError(
@@ -381,7 +382,7 @@ def _numbered_beside_named(snapshot: Snapshot, sources: Iterable[EventFile]) -> 
 
     In a file with names Hive 3 shows NULL for a column that was renamed, and would do so for all rows of the result.
     """
-    table = {name for name, _ in snapshot.table_columns}
+    table = {name for name, _ in snapshot.table.columns} if snapshot.table else set()
     wide = [source for source in sources if source.row_type.names]
     numbered = [source for source in wide if is_numbered(source.row_type)]
     named = [source for source in wide if not is_numbered(source.row_type)]

@@ -50,12 +50,18 @@ class Declared:
         columns: name and type (as Hive spells it) of each column of the table.
         text: the layout of text files; None for other formats.
         hive: the version of Hive that reads the table; None if it is not known.
+        by_place: by its properties columns of files are found by position, not by name.
+        any_case: by its properties the case of names in ORC files does not count.
+        levels: down to which level Hive 4 finds fields in ORC files by position: 1 for the columns of the table alone.
     """
 
     columns: tuple[tuple[str, str], ...]
     format: str
     text: TextLayout | None = None
     hive: Hive | None = None
+    by_place: bool = False
+    any_case: bool = False
+    levels: int = 1
 
 
 def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: Hive | None = None) -> Declared:
@@ -63,10 +69,21 @@ def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: 
     stored = partition.stored_as if partition and partition.stored_as.format else table.stored_as
     columns = tuple((column.name, column.type) for column in table.columns)
     is_text = table.table_type is TableType.INSERT_ONLY and stored.format == TEXT
-    return Declared(columns, stored.format, _text_layout(table, stored) if is_text else None, hive)
+    own = {**table.stored_as.properties, **table.parameters}  # those of a partition alone do not count
+    by_place = "parquet.column.index.access" if stored.format == PARQUET else "orc.force.positional.evolution"
+    levels = _count(own, "orc.force.positional.evolution.level") if table.table_type is TableType.INSERT_ONLY else 1
+    return Declared(
+        columns,
+        stored.format,
+        _text_layout(table, stored, own) if is_text else None,
+        hive,
+        by_place=own.get(by_place, "").lower() == "true",
+        any_case=own.get("orc.schema.evolution.case.sensitive", "").lower() == "false",
+        levels=max(levels, 1),
+    )
 
 
-def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
+def _text_layout(table: HiveTable, stored: StoredAs, own: Mapping[str, str]) -> TextLayout:
     # A partition inherits what it does not set from its table, whose own properties count before those of the SerDe.
     properties = {**table.stored_as.properties, **stored.properties, **table.parameters}
     fields = properties.get("field.delim", properties.get("serialization.format"))
@@ -78,8 +95,8 @@ def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
         escape=None if escape is None else _byte(escape, ord("\\")),
         null=properties.get("serialization.null.format", "\\N"),
         nested=(_byte(items, 2), _byte(properties.get("mapkey.delim"), 3)),
-        header=_count(table.parameters, "skip.header.line.count"),
-        footer=_count(table.parameters, "skip.footer.line.count"),
+        header=_count(own, "skip.header.line.count"),
+        footer=_count(own, "skip.footer.line.count"),
         problem=_unsupported_property(stored, properties),
     )
 

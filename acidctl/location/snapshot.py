@@ -96,7 +96,7 @@ class Snapshot:
         readers: holders of locks on the location, if they were read from a metastore.
         declared: what a metastore says about the files; None without one.
         ahead: why the files are newer than the metastore; empty if they are not, or without a metastore.
-        table_columns: names and types of the table's columns, if a metastore has them.
+        table: what a metastore says about the table, also for a compaction, which reads by the files alone.
         no_cleanup: ``table``, ``database`` or ``partition`` if its properties forbid cleaning; empty otherwise.
     """
 
@@ -113,7 +113,7 @@ class Snapshot:
     source: SnapshotSource = EVERYTHING
     no_cleanup: str = ""
     ahead: tuple[Reason, ...] = ()
-    table_columns: tuple[tuple[str, str], ...] = ()
+    table: Declared | None = None
 
     def __repr__(self) -> str:
         return f"<snapshot of {self.fs.display(self.path)}: {len(self.state.verdicts):,} entries>"

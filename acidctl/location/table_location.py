@@ -161,8 +161,7 @@ class TableLocation:
             declared=None if compactor and not is_text else self.declared,  # a compaction uses the files alone
             source=resolved.source,
         )
-        if self.declared:
-            snapshot = replace(snapshot, table_columns=self.declared.columns)
+        snapshot = replace(snapshot, table=self.declared)
         if unchecked:
             notes = (*snapshot.state.notes, *unchecked)
             snapshot = replace(snapshot, state=replace(snapshot.state, notes=notes))

@@ -58,7 +58,9 @@ class OrcType:
         max_length: of CHAR and VARCHAR, 0 if the file does not say.
         precision: of DECIMAL; 0 in files older than Hive 0.13, which do not say.
         attributes: key and value pairs that the writer attached (Iceberg's field ids, for example).
-        by_name: Hive 3 reads the table, which finds columns in ORC files by name, not by position.
+        by_name: Hive finds the fields of this struct in ORC files by name or else by position; None for what is usual:
+            by position for the columns of a table, by name for all below.
+        any_case: the case of these names does not count.
     """
 
     kind: str
@@ -69,7 +71,8 @@ class OrcType:
     precision: int = 0
     scale: int = 0
     attributes: tuple[tuple[str, str], ...] = ()
-    by_name: bool = field(default=False, compare=False)
+    by_name: bool | None = field(default=None, compare=False)
+    any_case: bool = field(default=False, compare=False)
 
     def walk(self) -> Iterator[OrcType]:
         """Yield this node and all nodes below it by pre-order, the order of the column ids."""

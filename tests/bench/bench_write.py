@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from acidctl.orc.hive_types import row_type_of
 from pyarrow import dataset, orc
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import writable
@@ -38,7 +37,7 @@ from acidctl.demo.walkthrough import write_directory
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import HiveTable, get_table
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, row_type_of
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids

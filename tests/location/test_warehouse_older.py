@@ -251,6 +251,39 @@ def _converted(hive: FakeHive, tmp_path: Path) -> None:
     write(tmp_path, *delta(10_000_001))
 
 
+def _writer_that_died_unnoticed(hive: FakeHive, tmp_path: Path) -> None:
+    give(hive, 1)
+    (tmp_path / "t" / delta(1)[0]).mkdir()
+    (tmp_path / "t" / delta(1)[0] / "bucket_00000").write_bytes(b"")
+
+
+def _replica(hive: FakeHive, tmp_path: Path) -> None:
+    hive.table("d", "t", str(tmp_path / "t"), parameters={"repl.last.id": "7"})
+    hive.given["d.t"] = 7  # repl_tbl_writeid_state sets it, and gives no id a transaction
+    write(tmp_path, *delta(5, 6, 7))
+
+
+def _renamed_before(hive: FakeHive, tmp_path: Path) -> None:
+    hive.table("d", "old", str(tmp_path / "t"))
+    for txn in give(hive, 3, "d.old"):
+        hive.end(txn)
+    del hive.tables["d", "old"]
+    hive.write_ids["d.t"] = hive.write_ids.pop("d.old")
+    write(tmp_path, *delta(1, 2, 3))
+
+
+def _originals_compacted_by_hive_4(hive: FakeHive, tmp_path: Path) -> None:
+    txn = hive.begin()
+    hive.end(txn)
+    write(tmp_path, f"base_{MINL}_v{txn:07}")
+
+
+def _stream(hive: FakeHive, tmp_path: Path) -> None:
+    first, *_ = give(hive, 10)  # all ids of a streaming writer are given at once, and are in the name of its delta
+    hive.end(first)
+    write(tmp_path, "delta_0000001_0000010")
+
+
 def _nothing_there(hive: FakeHive, tmp_path: Path) -> None:
     commit(hive, 3)
 
@@ -259,7 +292,8 @@ def _nothing_there(hive: FakeHive, tmp_path: Path) -> None:
     "alike",
     [
         _writer_at_work, _writer_that_died, _gaps, _watermark_below_given, _jump, _failed_compaction,
-        _compaction_at_work, _originals, _converted, _nothing_there,
+        _compaction_at_work, _originals, _converted, _nothing_there, _writer_that_died_unnoticed, _replica,
+        _renamed_before, _originals_compacted_by_hive_4, _stream,
     ],
 )  # fmt: skip
 def test_look_alikes_are_silent(

@@ -2,7 +2,7 @@
 
 Columns of the table are matched by position, as in Hive 4, because older inserts call them ``_col0``; for Hive 3 by
 name, unless a file calls them ``_col0``. Fields of structs, at every level below, are matched by name, case-sensitive
-(ORC's ``SchemaEvolution``).
+(ORC's ``SchemaEvolution``). Properties of the table change both.
 """
 
 from __future__ import annotations
@@ -32,22 +32,21 @@ def fields_of(own: OrcType, target: OrcType, *, is_top: bool = False) -> list[in
     Args:
         is_top: whether these are the columns of the table, not the fields of a struct.
     """
-    if is_top:
-        return [_top_of(own, position, target) for position in range(len(target.children))]
-    places = {name: position for position, name in enumerate(own.names)}
-    return list(map(places.get, target.names))
+    return [_place_of(own, position, target, is_top=is_top) for position in range(len(target.children))]
 
 
-def _top_of(own: OrcType, position: int, target: OrcType) -> int | None:
-    """Return the position of a column of the table in a file, or None if the file lacks it."""
-    if target.by_name and not is_numbered(own):
-        return _positions(own.names).get(target.names[position])
+def _place_of(own: OrcType, position: int, target: OrcType, *, is_top: bool) -> int | None:
+    """Return the position in a file of one column or field, or None if the file lacks it."""
+    by_name = not is_top if target.by_name is None else target.by_name
+    if by_name and not (is_top and is_numbered(own)):
+        name = target.names[position]
+        return _positions(own.names, target.any_case).get(name.lower() if target.any_case else name)
     return position if position < len(own.children) else None
 
 
 @lru_cache(maxsize=256)
-def _positions(names: tuple[str, ...]) -> Mapping[str, int]:
-    return {name: position for position, name in enumerate(names)}
+def _positions(names: tuple[str, ...], any_case: bool) -> Mapping[str, int]:
+    return {name.lower() if any_case else name: position for position, name in enumerate(names)}
 
 
 def is_numbered(row: OrcType) -> bool:
@@ -74,10 +73,7 @@ def place_in(own: OrcType, place: Sequence[int], target: OrcType) -> Place | Non
     for position in place:
         if own.kind != "struct":
             return None
-        if not places:  # not by fields_of, which looks at all columns
-            here = _top_of(own, position, target)
-        else:
-            here = own.names.index(name) if (name := target.names[position]) in own.names else None
+        here = _place_of(own, position, target, is_top=not places)  # not by fields_of, which looks at all columns
         if here is None:
             return None
         places.append(here)
@@ -119,9 +115,19 @@ def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcTy
         BadDataError: acidctl does not know the type of a column in the metastore.
     """
     if declared and declared.columns:
-        by_name = declared.hive is Hive.HIVE3 and declared.format == Format.ORC
-        return replace(row_type_of(declared.columns), by_name=by_name)
+        row = row_type_of(declared.columns)
+        if declared.format != Format.ORC:
+            return row
+        is_of_hive3 = declared.hive is Hive.HIVE3  # whose ORC knows no levels
+        found = _found(row, declared, 1 if is_of_hive3 else declared.levels)
+        return replace(found, by_name=is_of_hive3 and not declared.by_place)
     return merge_row_types(types or [OrcType("struct")])
+
+
+def _found(node: OrcType, declared: Declared, levels: int) -> OrcType:
+    """Return a type with the way in which its fields are found, the first levels by position."""
+    children = tuple(_found(child, declared, levels - 1) for child in node.children)
+    return replace(node, children=children, by_name=False if levels > 0 else None, any_case=declared.any_case)
 
 
 def merge_row_types(types: Sequence[OrcType]) -> OrcType:

@@ -54,7 +54,8 @@ class ParquetReader(ForeignReader):
         """Return the footer that an ORC file of these rows would have.
 
         Args:
-            declared: gives the table's columns, which Hive finds by their names.
+            declared: gives the table's columns, which Hive finds by their names, unless a property of the table says
+                otherwise.
         """
         with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
@@ -62,7 +63,15 @@ class ParquetReader(ForeignReader):
         row = OrcType("struct", children=tuple(_orc_type(f, source.path) for f in schema), names=tuple(schema.names))
         if declared and declared.columns:  # the table's columns in its order, each with the file's type if it has one
             by_name = {name.lower(): (name, child) for name, child in reversed(list(row.fields()))}
-            columns = row_type_of(declared.columns).fields()
+            columns = list(row_type_of(declared.columns).fields())
+            if declared.by_place and any(
+                one.lower() != name.lower() for one, (name, _) in zip(row.names, columns, strict=False)
+            ):
+                raise BadDataError(
+                    f"{source.path} cannot be read",
+                    "its columns have other places than the table's, and by parquet.column.index.access places count",
+                    "let Hive read it",
+                )
             row = row_of([by_name.get(name.lower(), (name, child)) for name, child in columns])
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         return made_tail(source, row, [(group.num_rows, group.total_byte_size) for group in groups])

@@ -177,7 +177,7 @@ def inspect_all(
         older_than: the retention that a cleaning would have, in seconds.
         on_record: returns how many locations the last run found at the same places.
     """
-    from acidctl.overview.warehouse_status import WarehouseStatus  # noqa: PLC0415 - `ls` adds nothing up
+    from acidctl.overview.warehouse_status import WarehouseStatus
 
     whole = WarehouseStatus()
     options = InspectOptions(older_than=older_than, unknown=False)

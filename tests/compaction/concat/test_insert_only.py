@@ -51,7 +51,7 @@ INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
 
 def tasks_of(table: Path, directory: Path, columns: Columns = (), **writing: Any) -> list[ConcatTask]:
     directory.mkdir(parents=True, exist_ok=True)
-    snapshot = replace(snapshot_of(table), table_columns=columns)
+    snapshot = replace(snapshot_of(table), table=Declared(columns, ""))
     sources = open_event_files(snapshot, snapshot.files())
     return concat_tasks(snapshot, MAJOR, sources, str(directory), Writing(**writing))
 

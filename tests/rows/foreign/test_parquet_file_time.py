@@ -13,6 +13,7 @@ from pyarrow import parquet as pq
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import Hive
+from acidctl.base.errors import BadDataError
 from acidctl.location.metastore_schema import Declared
 from acidctl.rows.foreign import parquet_reader
 from acidctl.rows.foreign.parquet_file import ParquetTime, as_meant, parquet_time
@@ -87,6 +88,19 @@ def test_hive_3_takes_days_as_they_are_stored(tmp_path: Path) -> None:
     for hive, day in ((Hive.HIVE3, "1500-03-11"), (Hive.HIVE4, "1500-03-01"), (None, "1500-03-01")):
         declared = Declared((("d", "date"),), "Parquet", hive=hive)
         assert json_rows(Scan(replace(snapshot_of(tmp_path), declared=declared))) == [{"d": day}]
+
+
+@pytest.mark.parametrize("by_place", [False, True])
+def test_columns_in_other_places_are_refused_where_places_count(tmp_path: Path, by_place: bool) -> None:
+    write(tmp_path, {"A": pa.array([1]), "b": pa.array([2])})
+    for columns, row in (("ab", {"a": 1, "b": 2}), ("abc", {"a": 1, "b": 2, "c": None}), ("ba", {"b": 2, "a": 1})):
+        declared = Declared(tuple((name, "bigint") for name in columns), "Parquet", by_place=by_place)
+        snapshot = replace(snapshot_of(tmp_path), declared=declared)
+        if by_place and columns == "ba":
+            with pytest.raises(BadDataError, match="places"):
+                json_rows(Scan(snapshot))
+        else:
+            assert json_rows(Scan(snapshot)) == [row]
 
 
 def test_timestamps_come_back_to_the_zone_of_the_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

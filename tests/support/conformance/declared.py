@@ -200,6 +200,11 @@ def text(*rows: Any) -> bytes:
     return b"".join(b"\x01".join(str(value).encode() for value in _row(row)) + b"\n" for row in rows)
 
 
+def said(properties: Sequence[tuple[str, str]]) -> str:
+    """How a sentence about a table goes on that has these properties."""
+    return "".join(f"; {name} is {value}" for name, value in properties)
+
+
 def flushed(*lengths: int | None, tail: bytes = b"") -> Lengths:
     """A side file with such lengths; see :class:`Lengths`."""
     return Lengths(lengths, tail)
@@ -225,6 +230,7 @@ class Case:
         columns: of the table now, ``a int, b string``.
         was: of the table when its partitions were made, where its columns were changed since.
         alter: the statements that changed it, with ``{t}`` for its name.
+        properties: further ones of the table.
         ids: ``c``, ``a`` or ``o`` for each write id that was committed, aborted, or is open; empty for all committed.
         converted: `ids` come after those of a table that was converted.
         insert_only: the type of the table.
@@ -241,6 +247,7 @@ class Case:
     columns: str = "a int, b string"
     was: str = ""
     alter: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
     ids: str = ""
     converted: bool = False
     insert_only: bool = False
@@ -273,7 +280,8 @@ class Case:
     def group(self) -> tuple[Any, ...]:
         """What tables share that may be partitions of one table of Hive's."""
         alone = self.name if self.alter else ""
-        return self.columns, self.was, self.ids, self.converted, self.insert_only, self.stored, self.extra, alone
+        how = self.converted, self.insert_only, self.stored, self.extra, self.properties
+        return self.columns, self.was, self.ids, *how, alone
 
     @property
     def is_odd(self) -> bool:

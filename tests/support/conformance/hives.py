@@ -89,6 +89,7 @@ class Judge:
     def _make(self, table: str, copies: Mapping[Copy, Path]) -> None:
         case = self.cases[next(iter(copies))[0]]
         properties = "'transactional'='true'" + (", 'transactional_properties'='insert_only'" * case.insert_only)
+        properties += "".join(f", '{name}'='{value}'" for name, value in case.properties)
         columns = case.was or case.columns
         declared = f"create table {table} ({columns}) partitioned by (p string) {case.extra} stored as {case.stored}"
         if case.ids and not case.converted:

@@ -103,7 +103,7 @@ def _tables() -> dict[str, str]:
 def _add_table(fake: FakeHive, root: Path, case: Case) -> None:
     kind = {"transactional_properties": "insert_only"} if case.insert_only else {}
     name = table_of(case)
-    fake.table("default", name, str(root / name), ("p",), kind)
+    fake.table("default", name, str(root / name), ("p",), kind | dict(case.properties))
     serde, input_format = _SERDES.get(case.stored, ("serde2.lazy.LazySimpleSerDe", ""))
     before = fake.tables["default", name]
     assert before.storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.conformance.declared import Chapter, ins, struct_of
+from support.conformance.declared import Chapter, in_parquet, ins, plain, said, struct_of
 
 columns = Chapter("columns that changed")
 
@@ -14,6 +14,9 @@ def changed(name: str, what: str, was: str, now: str, old: tuple[Any, ...], new:
             source: str = "format section 3.1", **more: Any) -> None:
     """A table with a delta from before a change and one from after it."""
     files = {"d1": ins(1, *old, row=struct_of(was)), "d2": ins(2, *new, row=struct_of(now))}
+    if more.get("insert_only"):
+        made = in_parquet if more.get("stored") == "parquet" else plain
+        files = {"d1/000000_0": made(*old, row=struct_of(was)), "d2/000000_0": made(*new, row=struct_of(now))}
     columns(name, source, what, files, columns=now, was=was, alter=alter, **more)
 
 
@@ -110,3 +113,39 @@ changed("times-of-text", "Text that became TIMESTAMP, which Hive 3 reads by the 
         ((9, "2001-02-03 04:05:06"),), "alter table {t} change c c timestamp", source="orc-1390")
 changed("bytes-of-text", "Text that became BINARY, which Hive 3 does not read.", "a int, c string", "a int, c binary",
         ((1, "x"), (2, ""), (3, None)), ((9, b"\x01"),), "alter table {t} change c c binary", source="orc-1390")
+
+# Properties of a table by which Hive finds columns in another way.
+BLIND = (("orc.schema.evolution.case.sensitive", "false"),)
+BY_PLACE, BY_NAME = ((("orc.force.positional.evolution", value),) for value in ("true", "false"))
+DEEP = (*BY_PLACE, ("orc.force.positional.evolution.level", "2"))
+BY_INDEX = (("parquet.column.index.access", "true"),)
+for kind, more in (("", {}), ("mm-", {"insert_only": True, "ids": "cc"})):
+    for name, properties in (("", ()), ("blind-", BLIND)):
+        changed(f"{kind}{name}field-in-capitals", f"A field's name changed its case{said(properties)}.",
+                "a int, s struct<x:int,y:int>", "a int, s struct<Y:int,x:int>",
+                ((1, {"x": 1, "y": 2}),), ((2, {"Y": 3, "x": 4}),),
+                "alter table {t} change s s struct<Y:int,x:int>", source="orc-264", properties=properties, **more)
+    for name, properties in (("place", BY_PLACE), ("name", BY_NAME)):
+        changed(f"{kind}columns-swapped-by-{name}", f"Two columns changed their places{said(properties)}.",
+                "a int, b int", "b int, a int", ((1, 2),), ((4, 3),),
+                "alter table {t} replace columns (b int, a int)", properties=properties, **more)
+    changed(f"{kind}struct-swapped-by-place", f"The fields of a struct changed their places{said(DEEP)}.",
+            "a int, s struct<x:int,y:int>", "a int, s struct<y:int,x:int>",
+            ((1, {"x": 1, "y": 2}),), ((2, {"y": 3, "x": 4}),),
+            "alter table {t} change s s struct<y:int,x:int>", properties=DEEP, **more)
+
+for name, properties in (("", ()), ("-by-place", BY_INDEX)):
+    changed(f"mm-parquet-columns-swapped{name}", f"Two columns changed their places{said(properties)}.",
+            "a int, b int", "b int, a int", ((1, 2),), ((4, 3),), "alter table {t} replace columns (b int, a int)",
+            properties=properties, insert_only=True, stored="parquet", ids="cc")
+for name, files in (
+    ("original", {"000000_0": plain((2, 1), row="struct<b:int,a:int>"), "d1": ins(1, (3, 4))}),
+    ("original-alone", {"000000_0": plain((2, 1), row="struct<b:int,a:int>")}),
+    ("loaded", {"d1/000000_0": plain((2, 1), row="struct<b:int,a:int>"), "d2": ins(2, (3, 4))}),
+    ("loaded-with-more", {"d1/000000_0": plain((2, 1, 5), row="struct<b:int,a:int,c:int>"), "d2": ins(2, (3, 4))}),
+):
+    columns(f"columns-of-{name}", "trino-6316", "A file without ids whose columns are in another order.", files,
+            columns="a int, b int")
+columns("columns-of-mm", "trino-6316", "An insert-only table with a file whose columns are in another order.", {
+    "d1/000000_0": plain((2, 1), row="struct<b:int,a:int>"), "d2/000000_0": plain((3, 4), row="struct<a:int,b:int>"),
+}, columns="a int, b int", insert_only=True, ids="cc")

@@ -3,7 +3,7 @@
 # fmt: off
 from __future__ import annotations
 
-from support.conformance.declared import COMPACTED, Chapter, in_parquet, ins, no_rows, plain, text
+from support.conformance.declared import COMPACTED, Chapter, in_parquet, ins, no_rows, plain, said, text
 
 orc = Chapter("insert-only tables", insert_only=True, ids="cccccc")
 orc("mm-delta", "trino-1034", "Two deltas.", {"d1/000000_0": plain(1, 2), "d2/000000_0": plain(3)})
@@ -127,3 +127,10 @@ texts("mm-text-0-bytes", "format section 11", "A text file of 0 bytes.", {
 texts("mm-text-union-folders", "format section 1.4", "The folders of a UNION ALL in a delta of text.", {
     "d1/HIVE_UNION_SUBDIR_1/000000_0": text(1), "d1/HIVE_UNION_SUBDIR_2/000000_0": text(2), "d2/000000_0": text(3),
 })
+for name, properties in (
+    ("header", (("skip.header.line.count", "1"),)), ("footer", (("skip.footer.line.count", "1"),)),
+    ("null", (("serialization.null.format", "b3"),)),
+):
+    texts(f"mm-text-{name}", "hive-5795", f"Text{said(properties)}.", {
+        "d1/000000_0": text(1, 2), "d2/000000_0": text(3, 4),
+    }, properties=properties)
