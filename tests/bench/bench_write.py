@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -306,15 +306,6 @@ class Bench:
             pq.write_table(pa.table(logged(ids)).append_column("p", pa.array(ids % partitions)), self.source)
             title = f"Spark: insert {len(ids):,} rows into {partitions:,} new partitions"
             self.statement(title, "insert", self.empty(LOGGED, keys="p bigint"), "spark")
-            pq.write_table(pa.table(logged(ids[::2])).append_column("p", pa.array(ids[::2] % partitions)), self.source)
-            locations = list((self.folder / "t").iterdir())
-
-            def prepare(hive: FakeHive, names: Sequence[str] = tuple(path.name for path in locations)) -> None:
-                writable(hive, self.folder / "t", sql(LOGGED), "p bigint")
-                for name in names:
-                    hive.partition("db", "t", name)
-
-            self.statement(f"Spark: merge {len(ids) // 2:,} rows into them by id", "merge", prepare, "spark")
 
     def spark_merge(self) -> None:
         rows, changes = self.scaled(10_000_000), self.scaled(500_000)
