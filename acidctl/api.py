@@ -42,7 +42,8 @@ from acidctl.rows.past.blame import Blame, RowId
 from acidctl.rows.past.diff import Difference
 from acidctl.rows.past.history import History, read_history
 from acidctl.rows.scan.table import Table
-from acidctl.validation.findings import Depth, Report
+from acidctl.validation.findings import Depth
+from acidctl.validation.report import Report
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions

@@ -37,7 +37,8 @@ from acidctl.validation.checks.whole_location import (
     lost_by_compactions,
     newer_than_metastore,
 )
-from acidctl.validation.findings import CheckOptions, Depth, Finding, LocationToCheck, Report, Severity, Unchecked
+from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
+from acidctl.validation.report import CheckOptions, LocationToCheck, Report
 
 KNOWN_VERSION = 2
 """The only known content of ``_orc_acid_version`` (section 3.3)."""

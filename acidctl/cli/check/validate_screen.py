@@ -13,12 +13,14 @@ from acidctl.cli.output.redact import hidden
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.validation.checks import RULES
-from acidctl.validation.findings import SEVERITIES, Finding, Rule, Severity
+from acidctl.validation.findings import Finding, Rule, Severity
+from acidctl.validation.report import SEVERITIES
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.validation.findings import Report, Unchecked
+    from acidctl.validation.findings import Unchecked
+    from acidctl.validation.report import Report
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _MOST_LINES = 5

@@ -12,7 +12,8 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.lost_rows import find_lost_rows
 from acidctl.validation.checks.listing import V11
 from acidctl.validation.checks.row_facts import V34, RowFacts, Spans, shared, shown_key, uncovered, united
-from acidctl.validation.findings import DEEP, ERROR, INFO, LISTING, WARNING, Finding, LocationToCheck, Rule, Severity
+from acidctl.validation.findings import DEEP, ERROR, INFO, LISTING, WARNING, Finding, Rule, Severity
+from acidctl.validation.report import LocationToCheck
 from acidctl.wording import human_count, lost_events, text_of
 
 V27 = Rule(

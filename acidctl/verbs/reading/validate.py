@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from acidctl.location.table_location import TableLocation
     from acidctl.orc.types import OrcType
     from acidctl.storage.port import FileSystem
-    from acidctl.validation.findings import CheckOptions, LocationToCheck, Report
+    from acidctl.validation.report import CheckOptions, LocationToCheck, Report
     from acidctl.verbs.events import Events
     from acidctl.verbs.selection import Selection
 
@@ -94,7 +94,7 @@ class ValidateOptions(Options):
         import time
 
         from acidctl.base.worker_pool import Limits
-        from acidctl.validation.findings import CheckOptions
+        from acidctl.validation.report import CheckOptions
 
         self.tasks.check("--jobs", self.tasks.jobs)
         if self.timeout < _LEAST_SECONDS:
@@ -196,7 +196,7 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
         notes: gets what users should know of the snapshots.
     """
     from acidctl.location.find import find, of_type
-    from acidctl.validation.findings import LocationToCheck
+    from acidctl.validation.report import LocationToCheck
     from acidctl.verbs.selection import observer_of
     from acidctl.wording import text_of
 
@@ -231,7 +231,7 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
 def _target(found: TableLocation) -> tuple[LocationToCheck, Reason | None]:
     """Return a location with its listing and the lists that count there, and what users should know of these."""
     from acidctl.location.table_location import TableLocation
-    from acidctl.validation.findings import LocationToCheck
+    from acidctl.validation.report import LocationToCheck
 
     at = found.location
     target = LocationToCheck(
@@ -260,8 +260,8 @@ def errors_in(snapshots: Sequence[Snapshot], jobs: int | None, events: Events) -
     Args:
         jobs: processes that read; None for one per core.
     """
-    from acidctl.validation.findings import LocationToCheck
     from acidctl.validation.location import check_locations
+    from acidctl.validation.report import LocationToCheck
 
     check = ValidateOptions(deep=True, tasks=ReadingTasks(jobs=jobs)).chosen()
     with events.progress("checking parts", 0, coming=len(snapshots)) as bar:

@@ -15,7 +15,8 @@ from support.files.acid_files import delete, insert, write_by_pyorc
 from acidctl.base.errors import AccessError, UsageProblem
 from acidctl.outcome import Result
 from acidctl.validation.checks import RULES
-from acidctl.validation.findings import Depth, Report, Unchecked
+from acidctl.validation.findings import Depth, Unchecked
+from acidctl.validation.report import Report
 from acidctl.verbs.reading.validate import ValidateOptions
 
 FINDINGS, UNCHECKED = 14, 15

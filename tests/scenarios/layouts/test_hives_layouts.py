@@ -21,8 +21,9 @@ from acidctl.location.walk import WalkedLocation
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
-from acidctl.validation.findings import CheckOptions, Depth, LocationToCheck, Severity
+from acidctl.validation.findings import Depth, Severity
 from acidctl.validation.location import check_locations
+from acidctl.validation.report import CheckOptions, LocationToCheck
 
 RESOLVER = SnapshotResolver(SnapshotSpec(of_any_table=ValidWriteIds(5)))
 CASES = layout_cases()

@@ -8,8 +8,9 @@ from support.files.acid_files import delete, write_by_pyorc
 from support.stores import Store
 from support.validating import QUIET, found, healthy
 
-from acidctl.validation.findings import CheckOptions, Depth, LocationToCheck
+from acidctl.validation.findings import Depth
 from acidctl.validation.location import check_locations
+from acidctl.validation.report import CheckOptions, LocationToCheck
 
 
 def test_a_fault_is_found(store: Store, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]

@@ -15,8 +15,9 @@ from support.validating import check, found, healthy
 from acidctl.orc import orc_pb2 as pb
 from acidctl.storage.registry import open_location
 from acidctl.validation.checks.whole_location import Misplaced
-from acidctl.validation.findings import CheckOptions, Depth, LocationToCheck, Report
+from acidctl.validation.findings import Depth
 from acidctl.validation.location import AnyTask, LocationCheck
+from acidctl.validation.report import CheckOptions, LocationToCheck, Report
 
 WIDE = f"struct<{IDS},row:struct<a:int,s:string,d:decimal(10,2),l:array<int>,m:map<string,int>,f:double>>"
 

@@ -92,7 +92,7 @@ def _broken(folder: Path) -> None:
         insert(folder / name, 1, struct(a=INT, b=STRING), *((n, f"text {n * 7919 % 1000}") for n in range(2000)))
     insert(folder / "compacted", 5, struct(a=INT), (1,), base=True)
     (folder / "text").mkdir()
-    (folder / "text" / "rows.csv").write_text("a,b\n1,2\n")
+    (folder / "text" / "000000_0").write_text("a,b\n1,2\n")
     damaged = folder / "damaged" / "delta_0000001_0000001_0000" / "bucket_00000"
     data = bytearray(damaged.read_bytes())
     data[3:600] = bytes(597)  # stripes are damaged, the tail is not

@@ -12,7 +12,7 @@ from support.validating import healthy
 from acidctl.base.errors import StorageError, UsageProblem
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Result
-from acidctl.validation.findings import Report
+from acidctl.validation.report import Report
 from acidctl.verbs.events import Events
 from acidctl.verbs.reading.validate import ReadingTasks, ValidateOptions, errors_in, validate
 from acidctl.verbs.selection import Selection
