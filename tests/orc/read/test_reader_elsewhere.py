@@ -38,7 +38,8 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def isolated() -> Iterator[None]:
+def isolated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(worker_pool, "_FORKS", 10**9)  # however many files other tests have read in this process
     with NOTES.isolated():
         yield
 

@@ -112,6 +112,7 @@ rows.write.format("hive_acid").mode("append").option("metastore", address).save(
 """
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_the_table_as_it_was(hive: FakeHive, tmp_path: Path) -> None:
     writable(hive, tmp_path / "t")
     line = [sys.executable, "-c", DRIVER, hive.address, str(tmp_path / "mark")]

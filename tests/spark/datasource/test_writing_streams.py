@@ -80,6 +80,7 @@ def followed(spark: Any, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
         yield made
 
 
+@pytest.mark.sampled(2)
 def test_each_epoch_is_written_once(followed: Followed) -> None:
     followed.follow()
     followed.add()
@@ -96,12 +97,14 @@ def test_each_epoch_is_written_once(followed: Followed) -> None:
     assert not [path for path in followed.table.iterdir() if path.name.startswith((".", "_tmp"))]
 
 
+@pytest.mark.slow
 def test_a_new_checkpoint_is_another_stream(followed: Followed) -> None:
     followed.follow()
     followed.follow("another")  # at the same epoch
     assert followed.numbers == [0, 0, 1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_an_older_copy_of_a_checkpoint_is_refused(followed: Followed, capfd: pytest.CaptureFixture[str]) -> None:
     followed.follow()
     shutil.copytree(followed.folder / "checkpoint", followed.folder / "copy")
@@ -117,6 +120,7 @@ def test_an_older_copy_of_a_checkpoint_is_refused(followed: Followed, capfd: pyt
     capfd.readouterr()
 
 
+@pytest.mark.slow
 def test_a_failing_epoch_leaves_the_table_as_it_was(followed: Followed, capfd: pytest.CaptureFixture[str]) -> None:
     followed.follow()
     bad = "x" * 20
@@ -140,21 +144,27 @@ def changed_type(hive: FakeHive, kind: str) -> Any:
     return replace(table, storage=replace(table.storage, columns=columns))
 
 
+@pytest.mark.slow
 def test_a_stopped_query_leaves_no_transaction(followed: Followed, capfd: pytest.CaptureFixture[str]) -> None:
     followed.follow()
     followed.add()
     stream = followed.spark.readStream.schema("a int, b string").parquet(str(followed.folder / "source"))
 
+    began = str(followed.folder / "began")
+
     def stuck(batches: Any) -> Any:
         import time
+        from pathlib import Path
 
+        Path(began).touch()
         time.sleep(600)
         yield from batches
 
     options = {"metastore": followed.hive.address, "checkpointLocation": str(followed.folder / "stuck")}
     writer = stream.mapInArrow(stuck, "a int, b string").writeStream.format("hive_acid").options(**options)
     query = writer.start("hive:db.t")  # no task will have given a message
-    wait_for(lambda: TxnState.OPEN in followed.states)
+    wait_for(Path(began).exists)
+    assert TxnState.OPEN in followed.states
     query.stop()
     wait_for(lambda: TxnState.OPEN not in followed.states)
     assert not followed.hive.locks
@@ -162,6 +172,7 @@ def test_a_stopped_query_leaves_no_transaction(followed: Followed, capfd: pytest
     capfd.readouterr()
 
 
+@pytest.mark.sampled(2)
 def test_what_cannot_be_written_is_told_in_words_of_acidctl(
     followed: Followed, capfd: pytest.CaptureFixture[str]
 ) -> None:

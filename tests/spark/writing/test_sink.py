@@ -26,6 +26,7 @@ def batch(spark: Any, first: int) -> Any:
     return spark.range(first, first + 3).selectExpr("int(id) AS a", "string(id) AS b")
 
 
+@pytest.mark.sampled(2)
 def test_an_epoch_that_comes_again_is_passed_over(spark: Any, hive: FakeHive, tmp_path: Path) -> None:
     writable(hive, tmp_path)
     write = acidctl.spark.sink("hive:db.t", name="orders", metastore=hive.address)
@@ -39,6 +40,7 @@ def test_an_epoch_that_comes_again_is_passed_over(spark: Any, hive: FakeHive, tm
     assert [row[0] for row in rows_of(hive)] == list(range(9))
 
 
+@pytest.mark.sampled(2)
 def test_two_queries_of_one_name_are_refused(spark: Any, hive: FakeHive, tmp_path: Path) -> None:
     writable(hive, tmp_path)
     first, second = (acidctl.spark.sink("hive:db.t", name="orders", metastore=hive.address) for _ in range(2))
@@ -50,6 +52,7 @@ def test_two_queries_of_one_name_are_refused(spark: Any, hive: FakeHive, tmp_pat
     assert [row[0] for row in rows_of(hive)] == list(range(6))
 
 
+@pytest.mark.sampled(2)
 def test_a_stream_goes_on_after_an_end_between_the_commit_and_sparks_note(
     spark: Any, hive: FakeHive, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
