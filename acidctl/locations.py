@@ -126,7 +126,7 @@ class Locations(ArrowRows):
         yield from _failures(events)
 
     def validate(self, options: ValidateOptions | Depth | str = "listing", **more: Any) -> Iterator[Outcome]:
-        """Check them; yields the report of each, a :class:`acidctl.validation.findings.Report`.
+        """Check them; yields the report of each, a :class:`acidctl.validation.report.Report`.
 
         Args:
             options, more: as for :meth:`acidctl.Location.validate`.

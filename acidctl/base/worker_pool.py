@@ -197,6 +197,11 @@ class Pool:
         """Return the number of tasks that are queued or running."""
         return len(self._queue) + sum(worker.busy for worker in self._workers)
 
+    @property
+    def is_idle(self) -> bool:
+        """Return whether it has processes, and all of them live and have nothing to do."""
+        return bool(self._workers) and not any(w.busy or w.process.poll() is not None for w in self._workers)
+
     def results(self) -> Iterator[tuple[Any, Any]]:
         """Yield (key, result, AcidctlError or Crash) of whatever ends next: at least one while any is unfinished.
 
@@ -329,7 +334,7 @@ class Elsewhere:
         opens: a picklable function that opens the file there.
         stripes: the number of its stripes.
         forks: whether a fork may open it. A fork stays for the next file only if this process itself soon ends: it
-            keeps connections open that this process closes. After a few files another Python is cheaper, as it stays.
+            keeps connections open that this process closes. After a few files another Python, which stays, is cheaper.
     """
 
     def __init__(self, path: str, opens: Callable[[], Any], stripes: int, *, forks: bool) -> None:
@@ -360,7 +365,10 @@ class Elsewhere:
         return result
 
     def close(self) -> None:
-        """Leave an idle process to the next file, and end a busy one."""
+        """Leave an idle process to the next file, without this one, and end a busy process."""
+        if self._pool.keeps and self._pool.is_idle:  # the process would keep the space of a deleted file
+            with contextlib.suppress(AcidctlError):
+                self._asked(_CLOSE)
         self._pool.end_idle()
         self._pool.close()
 
@@ -374,6 +382,10 @@ class _Question:
     weight: int = 0
 
     def run(self, _: Beat) -> Any:
+        if self.method == _CLOSE:
+            if (file := _opened.pop(self.number, None)) is not None:
+                file.close()
+            return None
         if self.number not in _opened:
             _opened.clear()
             _opened[self.number] = self.opens()
@@ -381,8 +393,9 @@ class _Question:
 
 
 _numbers = itertools.count()  # a worker may serve files of several pools in turn, and tells them apart by number
-_SPARES = 4  # as many files are read at the same time where threads read them
-_FORKS = 8  # as many cost about as much as the start of Python
+_SPARES = 4  # threads that read files have four open at a time
+_FORKS = 8  # eight forks cost about as much as the start of one Python
+_CLOSE = "close"
 _opened: dict[int, Any] = {}  # in a worker, the file that it read last: all requests about one file come to one process
 _SPARE: list[_Worker] = []  # idle workers of all pools that keep theirs; they end with this process
 

@@ -49,7 +49,7 @@ class Writing:
         tail = newest.tail if newest and newest.format is Format.ORC else None
         make = WriterSettings.for_base if kind is CompactionKind.MAJOR else WriterSettings.for_delta
         settings = make(compression=tail.compression if tail and tail.compression in CODECS else "zlib")
-        # Stripes can be copied only into a file of their own stride (see stripes.py).
+        # Stripes can be copied only into a file of their own stride (see merge/written.py).
         if tail and tail.stride:
             settings = replace(settings, stride=tail.stride, bloom_columns=bloom_columns(tail))
         return replace(settings, **self.overrides)

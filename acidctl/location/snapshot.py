@@ -224,7 +224,7 @@ def list_location(
 
     Args:
         top: the location's own children, if they were just listed.
-        on_unreadable, hidden: see :func:`~acidctl.location.walk.list_location`.
+        on_unreadable, hidden: see :func:`~acidctl.location.walk.list_entries`.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.

@@ -1,4 +1,4 @@
-"""Parse the type tree of an ORC file from its footer, show it as Hive does, and turn it into Arrow's types.
+"""Parse type trees of ORC footers and of Hive's metastore, show them as Hive does, and turn them into Arrow's types.
 
 ORC flattens the tree by pre-order; a column id is an index into that list.  A full-ACID file's root is the
 struct of six columns of format section 3.1, and the table's own columns are the children of the sixth, ``row``.

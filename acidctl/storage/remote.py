@@ -42,6 +42,7 @@ class TailCache:
         self._listings: deque[tuple[Listing, bool]] = deque(maxlen=_LISTINGS)
         self._looks: OrderedDict[str, Entry] = OrderedDict()
         self._fetch = fetch
+        # The third argument, the time of change, is only part of the key.
         self._end = lru_cache(maxsize=_KEPT)(lambda path, size, _, length: self._fetch(path, size - length, length))
 
     def listed(self, listing: Listing, *, whole: bool) -> Listing:

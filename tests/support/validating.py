@@ -10,8 +10,8 @@ from acidctl.base.worker_pool import Limits
 from acidctl.location.walk import walk_locations
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth
-from acidctl.validation.location import check_locations
 from acidctl.validation.report import CheckOptions, LocationToCheck, Report
+from acidctl.validation.run import check_locations
 from support.files.acid_files import B0, delete, insert, write_by_pyorc
 
 NOW = 1_800_000_000.0

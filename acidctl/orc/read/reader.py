@@ -218,7 +218,7 @@ class OrcFile:
             return None
 
     def close(self) -> None:
-        """Close the file and end its reader in another process."""
+        """Close the file, also in another process that reads it."""
         handle, self._handle, self._orc = self._handle, None, None
         if handle is not None:
             handle.close()

@@ -3,7 +3,7 @@
 Arrow's unions have no nulls of their own, and its ORC reader delivers both as the first alternative with a null in it.
 ORC distinguishes them: the column's PRESENT stream marks NULLs, which have no tag.  If a stripe has such a stream, a
 union gets one more alternative, of Arrow's type null, for its NULLs.  Exporters then see a null without doing
-anything, and the writer (stand_ins.py) can leave out the tags of NULLs.
+anything, and the writer (surrogate_columns.py) can leave out the tags of NULLs.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, 
 
 
 def to_writable(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanArray | None = None) -> pa.Array:
-    """Return `array` as pyarrow must see it to write the column `tree`, or its stand-in (see stand_ins.py).
+    """Return `array` as pyarrow must see it to write the column `tree`, or its stand-in (see surrogate_columns.py).
 
     Args:
         nulls: the rows in which a struct around the column is null, and the column with it.

@@ -49,7 +49,7 @@ def versions_of(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def decode_all(values: NDArray[Any]) -> BucketParts:
-    """Decode values like :func:`acidctl.acid.names.decode`, but without an error for values without a codec."""
+    """Decode values like :func:`acidctl.acid.bucket.decode`, but without an error for values without a codec."""
     unsigned, version = _unsigned(values), versions_of(values)
     old, new = version == 0, version == 1
     bucket = np.where(old, unsigned, np.where(new, unsigned >> 16 & MAX_BUCKET, _NONE))

@@ -150,7 +150,7 @@ class Scan:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
             shown = self.snapshot.fs.display(self.snapshot.path)
-            raise UsageProblem(f"no column of {shown} is asked for", "", "name one, or give no columns to read all")
+            raise UsageProblem(f"no column of {shown} was chosen", "", "name one, or leave out `columns` to read all")
         for number, (events, stripe, files) in enumerate(self._stripes(self.columns)):
             with self._loss_reported(events.source, stripe):
                 yielded = 0

@@ -16,6 +16,7 @@ from acidctl.rows.scan.partition_values import typed
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import shared_by, table_at
+from acidctl.rows.scan.table_scan import Summary
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
 from acidctl.spark.splits import FileFacts, LocationPlan, LocationSplit, StripeCost, bytes_alone, facts_of, tasks_of
@@ -46,7 +47,7 @@ def plan_table(options: SourceOptions) -> TablePlan:
 
     Raises:
         NotFoundError, AccessError, StorageError: the path cannot be listed.
-        BadDataError: a file is not ORC or damaged.
+        BadDataError: a file is not ORC or damaged, or is text beside files of other formats without a metastore.
         HistoryError: a compaction destroyed what the snapshot needs.
         UsageProblem: the path holds several tables.
     """
@@ -59,18 +60,16 @@ def plan_table(options: SourceOptions) -> TablePlan:
             tuple(PartitionColumn(name, string, typed(text, string)) for name, text in location.location.partition)
             for location in table.found
         ]
-    types: dict[OrcType, int] = {}  # the last write id of each
+    summary = Summary()
 
     def plans() -> Iterator[LocationPlan]:
-        facts = parallel.results(lambda view: tuple(map(facts_of, open_event_files(view, view.files()))), snapshots)
-        for view, partition, files in zip(snapshots, partitions, facts, strict=True):
-            for file in files:
-                if file.role is not Role.DELETE:
-                    types[file.row_type] = max(types.get(file.row_type, 0), file.max_write_id)
-            yield LocationPlan(view, partition, files)
+        opened = parallel.results(lambda view: open_event_files(view, view.files()), snapshots)
+        for view, partition, sources in zip(snapshots, partitions, opened, strict=True):
+            summary.add(view, sources, is_wanted=False)
+            yield LocationPlan(view, partition, tuple(map(facts_of, sources)))
 
     locations, declared = table.packed(plans(), lambda plan: shared_by(plan.snapshot)), snapshots[0].declared
-    by_age = sorted(types, key=types.__getitem__)
+    by_age = summary.types()
     return TablePlan(
         # Neither settings of a metastore nor its lists go further than here.
         replace(options, resolver=SnapshotResolver()),

@@ -154,7 +154,7 @@ def validate(selection: Selection, options: ValidateOptions, events: Events) -> 
         UsageProblem: an option cannot be used.
         RefusedError: the lists are not for the only location that was named.
     """
-    from acidctl.validation.location import check_locations
+    from acidctl.validation.run import check_locations
 
     check = options.chosen()
     notes: dict[str, None] = {}
@@ -260,8 +260,8 @@ def errors_in(snapshots: Sequence[Snapshot], jobs: int | None, events: Events) -
     Args:
         jobs: processes that read; None for one per core.
     """
-    from acidctl.validation.location import check_locations
     from acidctl.validation.report import LocationToCheck
+    from acidctl.validation.run import check_locations
 
     check = ValidateOptions(deep=True, tasks=ReadingTasks(jobs=jobs)).chosen()
     with events.progress("checking parts", 0, coming=len(snapshots)) as bar:

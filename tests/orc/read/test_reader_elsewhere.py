@@ -147,3 +147,20 @@ def test_many_files_need_few_processes(
     assert started == expected
     for worker in worker_pool._SPARE:
         worker.end()
+
+
+def test_a_process_that_is_kept_keeps_no_closed_file_open(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The space of a deleted file would not be free until a service ends."""
+    for name, value in (("_SPARE", []), ("_FORKS", 0)):
+        monkeypatch.setattr(worker_pool, name, value)
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "p")
+    source = ByteSource(FS, str(tmp_path / "p"))
+    for file in (open_orc(FS, path), open_foreign(source, Format.PARQUET, read_any_tail(source).tail)):
+        assert file.read_stripe(0).num_rows
+        file.close()
+        (worker,) = worker_pool._SPARE
+        links = {str(link.readlink()) for link in Path(f"/proc/{worker.process.pid}/fd").iterdir()}
+        assert not [link for link in links if link.startswith(str(tmp_path))]
+    worker.end()

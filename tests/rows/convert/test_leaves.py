@@ -99,7 +99,7 @@ def test_values_are_what_hive_reads(own: str, target: str, hive: Hive) -> None:
         with pytest.raises(HivesDifferError):
             require_known(column(own, given), *kinds, hive)
         return
-    is_time_of_text = kinds[0].kind in TEXTS and target in ("date", "timestamp")  # test_text_times.py has them
+    is_time_of_text = kinds[0].kind in TEXTS and target in ("date", "timestamp")  # test_times_of_text.py has them
     if not (same and hives_differ(*kinds)) and not is_time_of_text:
         require_known(column(own, given), *kinds, hive)
     found = convert_leaf(column(own, given), *kinds, by=hive)

@@ -22,8 +22,8 @@ from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth, Severity
-from acidctl.validation.location import check_locations
 from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.run import check_locations
 
 RESOLVER = SnapshotResolver(SnapshotSpec(of_any_table=ValidWriteIds(5)))
 CASES = layout_cases()

@@ -9,8 +9,8 @@ from support.stores import Store
 from support.validating import QUIET, found, healthy
 
 from acidctl.validation.findings import Depth
-from acidctl.validation.location import check_locations
 from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.run import check_locations
 
 
 def test_a_fault_is_found(store: Store, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]

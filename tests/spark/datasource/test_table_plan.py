@@ -6,8 +6,9 @@ import pickle
 from pathlib import Path
 
 import pytest
-from support.files.acid_files import delete, insert, write_acid
+from support.files.acid_files import delete, insert, write_acid, write_orc
 
+from acidctl.base.errors import BadDataError
 from acidctl.base.packed import Packed
 from acidctl.rows.scan import table as module
 from acidctl.spark.datasource.load_options import SourceOptions
@@ -37,3 +38,11 @@ def test_few_listings_are_held_of_many_partitions_and_the_tasks_are_the_same(
     assert all(isinstance(held, bytes) for held in plan.locations._data)
     assert shares(plan) == shares(plain)
     assert len(pickle.dumps(plan)) < len(pickle.dumps(list(plan.locations))) / 2
+
+
+def test_without_a_metastore_text_and_other_files_are_not_one_table(tmp_path: Path) -> None:
+    write_orc(tmp_path / "day=1" / "000000_0", "struct<a:int>", [(1,)])
+    (tmp_path / "day=2").mkdir()
+    (tmp_path / "day=2" / "000000_0").write_text("hello\n")
+    with pytest.raises(BadDataError, match=r"is text, and .* is ORC"):
+        plan_table(SourceOptions.parse({"path": str(tmp_path)}))

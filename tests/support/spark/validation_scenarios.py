@@ -13,8 +13,8 @@ from acidctl.spark.jobs import SparkRunner
 from acidctl.storage.registry import open_location
 from acidctl.validation import location
 from acidctl.validation.findings import READERS, Depth
-from acidctl.validation.location import check_locations
 from acidctl.validation.report import CheckOptions, LocationToCheck
+from acidctl.validation.run import check_locations
 from support.files.acid_files import insert, write_by_pyorc
 from support.made.planted import CASES
 from support.trouble import crashers
