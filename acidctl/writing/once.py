@@ -141,7 +141,7 @@ class Ledger(ABC):
         value = self.value()
         if once.owner and self.owner and once.owner != self.owner:
             what = f"{printable(once.name)!r} is the name of another query in {self._table.full_name}"
-            why = f"the query {printable(self.owner)} has loaded up to {value}, and this one, {once.owner}, counts anew"
+            why = f"the query {printable(self.owner)} has loaded up to {value}, and this one is {once.owner}"
             raise ConflictError(what, why, "give this query another name, or its old checkpoint; nothing was written")
         if once.after is not None and value != once.after:
             what = f"another process has loaded {printable(once.name)!r} up to {value}"
@@ -267,6 +267,7 @@ class _IntentLedger(Ledger):
             if value > loaded and self._is_committed(txn, value, join(self._folder, name)):
                 self.settle(value, self.owner)
                 loaded = value
+        self.owner = ""  # an intent that was not committed has left its own
         if loaded != NOTHING:
             with suppress(NotFoundError):  # another process has settled a higher value
                 self.owner = read_small(self._fs, self._loaded(loaded), MOST_BYTES).decode(errors="replace")

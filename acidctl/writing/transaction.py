@@ -301,7 +301,8 @@ class WriteTransaction:
 
         Not earlier: Hive counts on from what it finds, even if the transaction that wrote it is open or was aborted.
         Counts that another writer has changed meanwhile are left as they are; the metastore checks it once more. A lock
-        keeps Hive's ALTER away, whose change would be lost; while somebody else excludes it, counts stay given up.
+        keeps changes of columns away, which would be lost; while somebody else excludes it, counts stay given up. It
+        does not keep away SET TBLPROPERTIES, whose lock is shared as well.
 
         Args:
             growth: the effect on each location that got files; those of many partitions stay given up, since altering

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import NO_STATEMENT, Kind, format_directory
+from acidctl.base import parallel
 from acidctl.base.errors import ConflictError
 from acidctl.location.warehouse import require_same
 from acidctl.metastore.client import Metastore
@@ -177,8 +179,9 @@ class Write(ABC):
         # Before a write id is taken: an aborted one would be that of files there. Other partitions, which only the rows
         # name, are looked at before anything is staged; and the lock may find these changed, so nothing is kept.
         before = Places(self.metastore, self.table, self.storage)
-        for name in self.known_locations():
-            before.require_agreement(name)
+        names = self.known_locations()
+        before.expect(names)
+        deque(parallel.results(before.require_agreement, names), maxlen=0)
         self.check()
 
     def known_locations(self) -> Sequence[str]:

@@ -294,6 +294,16 @@ def test_hive_3_knows_the_owner_of_a_load_that_it_settles(table: WrittenTable, m
     assert table.rows() == LOADED
 
 
+def test_a_load_that_was_not_committed_gives_its_name_to_nobody(
+    table: WrittenTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die_before_the_commit(table, monkeypatch, Once("job", owner="first"))
+    (txn,) = table.hive.txns.values()
+    table.hive.end(txn.id, commit=False)
+    insert(table, Once("job", owner="second"))
+    assert table.rows() == LOADED
+
+
 @pytest.mark.parametrize("is_settled", [False, True], ids=["killed", "done"])
 def test_loads_of_hive_3_count_after_an_upgrade(
     table: WrittenTable, is_settled: bool, monkeypatch: pytest.MonkeyPatch

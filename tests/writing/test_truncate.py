@@ -135,6 +135,9 @@ def test_many_partitions_are_looked_up_together(hive: FakeHive, tmp_path: Path) 
     files = files_of(tmp_path / "t" / "day=9" / "k=149")
     assert files == ["base_0000002/_orc_acid_version", "base_0000002/bucket_00000"]
     assert rows_of(hive) == []
+    before = len(hive.calls)
+    assert truncate(hive, {"day": "9"}).files == 150
+    assert hive.calls[before:].count("get_partitions_by_names") < 60
 
 
 @pytest.mark.parametrize("insert", [False, True], ids=["truncate", "insert"])

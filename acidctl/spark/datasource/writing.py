@@ -89,8 +89,13 @@ class HiveAcidStreamWriter(_StreamArrowWriter):  # type: ignore[misc]  # the sam
 
             with told():
                 self.abort([])  # an epoch whose commit or abort did not come
-                self._kept = Kept.begin(self._request)
-                self._note.symlink_to(self._kept.address)
+                kept = Kept.begin(self._request)
+                try:
+                    self._note.symlink_to(kept.address)
+                except BaseException:
+                    kept.abort()  # nobody else would find it
+                    raise
+                self._kept = kept
         return {"_kept": self._kept}
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
@@ -107,6 +112,7 @@ class HiveAcidStreamWriter(_StreamArrowWriter):  # type: ignore[misc]  # the sam
             from acidctl.writing.once import Once  # noqa: PLC0415 - only the driver's
 
             found = [message for message in messages if message]
+            assert found[0].query  # all streams without one would share the name
             attempts = [pickle.loads(message.attempt) for message in found]
             Kept(b"", found[0].keeper).commit(attempts, Once(f"Spark's query {found[0].query}", batchId))
             self._note.unlink(missing_ok=True)

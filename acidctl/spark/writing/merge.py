@@ -21,7 +21,16 @@ from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.table import shared_by
 from acidctl.spark.splits import LocationPlan, facts_of, tasks_of
-from acidctl.spark.writing.merge_tasks import Changed, MergeTask, Missing, SourceShare, TablePart, packed, unpacked
+from acidctl.spark.writing.merge_tasks import (
+    Changed,
+    MergeTask,
+    Missing,
+    SourceShare,
+    TablePart,
+    mask_of,
+    packed,
+    unpacked,
+)
 from acidctl.spark.writing.share import Attempt, InsertTask
 from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.writing.merge import MergeRule
@@ -101,18 +110,19 @@ class FrameMerge(Write):
             return []
         task = replace(task, shares=tuple(replace(share, partitions=None) for share in shares))
         parts = self._parts(transaction, _partitions(self.table, shares))
-        attempts, found = list[Attempt](), {share.path: np.zeros(share.rows, np.bool_) for share in shares}
+        attempts, found = list[Attempt](), {share.path: np.zeros(-(-share.rows // 8), np.uint8) for share in shares}
         for changed in self._jobs.change(task, parts) if parts else ():
             attempts.append(changed.attempt)
             self.updated += changed.updated
             for path, mask in changed.found.items():
-                now = unpacked(mask, len(found[path]))
+                now = unpacked(mask)
                 if (now & found[path]).any():
                     what = "the table has several rows of a key of the DataFrame"
                     raise BadDataError(what, "a merge would not know which of them to replace", _UNIQUE)
                 found[path] |= now
         if self._rule and self._inserts:
-            missing = [Missing(s, packed(found[s.path])) for s in task.shares if not found[s.path].all()]
+            rest = [share for share in task.shares if not mask_of(found[share.path], share.rows).all()]
+            missing = [Missing(share, packed(found[share.path])) for share in rest]
             task = replace(task, insert=replace(insert, first=len(parts)))
             attempts += self._jobs.insert(task, missing) if missing else ()
         files = list(_numbered(pair for attempt in attempts for pair in attempt.with_paths()))

@@ -125,14 +125,19 @@ class Changed:
     found: dict[str, bytes]
 
 
-def packed(mask: NDArray[np.bool_]) -> bytes:
-    """Return a mask in few bytes."""
-    return zlib.compress(np.packbits(mask).tobytes(), 1)
+def packed(bits: NDArray[np.uint8]) -> bytes:
+    """Return the bits of a mask, eight rows a byte, in few bytes."""
+    return zlib.compress(bits.tobytes(), 1)
 
 
-def unpacked(mask: bytes, rows: int) -> NDArray[np.bool_]:
-    """Return the mask of `rows` rows that :func:`packed` got."""
-    return np.unpackbits(np.frombuffer(zlib.decompress(mask), np.uint8), count=rows).astype(np.bool_)
+def unpacked(mask: bytes) -> NDArray[np.uint8]:
+    """Return the bits that :func:`packed` got."""
+    return np.frombuffer(zlib.decompress(mask), np.uint8)
+
+
+def mask_of(bits: NDArray[np.uint8], rows: int) -> NDArray[np.bool_]:
+    """Return the mask of `rows` rows that has these bits."""
+    return np.unpackbits(bits, count=rows).astype(np.bool_)
 
 
 # --- the source --------------------------------------------------------------------------------------------------
@@ -163,8 +168,8 @@ def with_key_route(task: MergeTask, share: int, batches: Iterable[pa.RecordBatch
 def _hash(column: pa.Array, kind: OrcType) -> NDArray[np.uint32]:
     if kind.kind in ("float", "double"):
         (column,) = comparable([column])
-    if kind.kind in ("binary", "timestamp with local time zone"):  # Hive's hash of these is not known
-        return np.zeros(len(column), np.uint32)
+    if kind.kind == "binary":  # Hive's own hash is not known, and any will do here
+        column, kind = column.view(pa.string()), OrcType("string")
     return hash_column(column, kind, 2)
 
 
@@ -257,7 +262,7 @@ def change_part(task: MergeTask, part: TablePart) -> Changed:
                 ends = np.cumsum([share.rows for share in chunk])
                 for share, mask in zip(chunk, np.split(seen, ends[:-1]), strict=True):
                     if mask.any():
-                        found[share.path] = packed(mask)
+                        found[share.path] = packed(np.packbits(mask))
         directory = format_directory(Kind.DELETE_DELTA, new_files.write_id, new_files.write_id, 0)
         files = [
             file
@@ -300,5 +305,5 @@ def missing_rows(task: MergeTask, missing: Missing) -> Iterator[pa.RecordBatch]:
     rule = task.rule
     assert rule
     rows = _read(task, missing.share)
-    wanted = ~MergeSource(rule, rows).is_delete & ~unpacked(missing.found, rows.num_rows)
+    wanted = ~MergeSource(rule, rows).is_delete & ~mask_of(unpacked(missing.found), rows.num_rows)
     yield from rows.drop_columns(rule.extra).filter(pa.array(wanted)).to_batches(_BATCH_ROWS)

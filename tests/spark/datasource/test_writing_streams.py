@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import rows_of, writable
@@ -16,8 +18,12 @@ from support.metastore.writable import rows_of, writable
 from acidctl.base.errors import BadDataError, ConflictError, UsageProblem
 from acidctl.metastore.interface import TxnState
 from acidctl.spark.datasource import explain, register
+from acidctl.spark.writing.keeper import WriteRequest
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
+
+from acidctl.spark.datasource.writing import HiveAcidStreamWriter
+
 pytestmark = pytest.mark.spark
 
 
@@ -170,6 +176,16 @@ def test_a_stopped_query_leaves_no_transaction(followed: Followed, capfd: pytest
     assert not followed.hive.locks
     assert followed.numbers == [0, 1, 2]
     capfd.readouterr()
+
+
+def test_an_epoch_whose_keeper_cannot_be_noted_leaves_no_transaction(tmp_path: Path) -> None:
+    with FakeHive(4, remembers=True) as hive:
+        writable(hive, tmp_path / "t")
+        schema = pa.schema({"a": pa.int32(), "b": pa.string()})
+        request = WriteRequest("hive:db.t", hive.address, schema, False, {}, 5.0, os.getpid())
+        with pytest.raises(Exception, match="No such file"):
+            HiveAcidStreamWriter(request, tmp_path / "none" / "note").__getstate__()
+        assert [txn.state for txn in hive.txns.values()] == [TxnState.ABORTED]
 
 
 @pytest.mark.sampled(2)

@@ -197,6 +197,20 @@ def test_equal_keys_meet_in_one_share(hive: FakeHive, tmp_path: Path, kind: str)
     assert (done.updated, done.inserted) == (1, 0)
 
 
+def test_keys_of_bytes_that_differ_are_spread(hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path, "k binary, v string")
+    rows = pa.table({"k": [b"\xff", b"\xfe", None, b""], "v": ["a", "b", "c", "d"]})
+    made, routes = jobs(rows), []
+
+    def source(task: Any) -> Any:
+        routes.extend(next(merge_tasks.with_key_route(task, 0, rows.to_batches()))[ROUTE].to_pylist())
+        return made.source(task)
+
+    FrameMerge(client(hive), table_of(hive), rows.schema, replace(made, source=source), ["k"]).run()
+    assert (len(set(routes)), routes[2], len(rows_of(hive))) == (4, 0, 4)
+    assert merge(hive, rows, ["k"]).updated == 3
+
+
 def test_what_cannot_be_merged_opens_no_transaction(hive: FakeHive, tmp_path: Path) -> None:
     writable(hive, tmp_path)
     for rows, key in ((table([1]), ["x"]), (pa.table({"x": [1]}), None), (table([1]), [])):
