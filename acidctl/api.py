@@ -78,7 +78,7 @@ class Location:
         storage_options: for the store, by their fsspec names.
         metastore: resolves names, and decides which write ids count unless `snapshot` or `assume_committed` is
             given: an address such as ``thrift://host:9083``, several separated by commas, or settings by their names
-            (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none. Every verb asks anew.
+            (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none. Every verb asks again.
         snapshot: Hive's valid write-id lists, as for :func:`acidctl.open_table`.
         assume_committed: without lists, whatever was last written longer ago than this counts as committed: seconds,
             ``"1h"`` or a timedelta. If neither is given, methods that only read count everything, and others refuse.
@@ -162,7 +162,7 @@ class Location:
         return self._now().snapshot()
 
     def evidence(self) -> Evidence:
-        """Return whether it is known to be of a transactional table, and of which type."""
+        """Return whether its table is known to be transactional, and the table's type."""
         return self._found.reload().evidence
 
     def state(self) -> pa.Table:
@@ -243,7 +243,7 @@ class Location:
             options: further ones of :class:`acidctl.verbs.reading.erasure.ErasureOptions`.
 
         Raises:
-            UsageProblem: it is no condition.
+            UsageProblem: it is not a condition.
         """
         (table,) = erasure(self._found_now(), ErasureOptions(where=condition, **options), _Strict())
         return table
@@ -343,7 +343,7 @@ class Location:
         return last
 
     def purge(self, run_id: str | None = None, **options: Any) -> list[InTrash | InBackup]:
-        """Delete the trash of cleanings and the backups of repairs for good; runs that cannot be used stay.
+        """Delete the trash of cleanings and the backups of repairs permanently; runs that cannot be used stay.
 
         Args:
             run_id: the id of the only run to delete, or how it begins.

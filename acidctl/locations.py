@@ -80,7 +80,7 @@ def find(
 
 
 class Locations(ArrowRows):
-    """Locations that are looked for each time anew, by a loop or by a verb.
+    """Locations that every loop and every verb looks for again.
 
     A verb does what the command of its name does, without a question: calling it is consent. It yields an outcome for
     each location; one that failed has its `error`, and does not stop the others. As rows for Arrow, pandas and polars

@@ -1,4 +1,4 @@
-"""What became of one location, whatever was done there: planned, changed, left alone or failed."""
+"""The outcome of a verb for one location: planned, changed, left alone or failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acidctl.wording import joined
 
 
 class Result(StrEnum):
-    """What became of a location, in a word that programs may rely on."""
+    """The outcome for a location, in a word that programs may rely on."""
 
     PLANNED = "planned"
     NOTHING_TO_DO = "nothing-to-do"

@@ -238,7 +238,7 @@ def _past_may_lack(reason: Reason) -> str:
 
 
 def _of_whom(reason: Reason) -> str:
-    """Whose transaction it is, and since when it is open, as far as a metastore tells."""
+    """Return the owner and the beginning of the transaction, if a metastore says them."""
     who, since, agent = reason.value("who"), reason.value("since"), reason.value("agent")
     more = [f"open since {utc(since)}" if since else "", agent or ""]
     shown = ", ".join(filter(None, more))
@@ -396,7 +396,7 @@ _MADE: Mapping[Code, Callable[[Reason], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a code says to people.
+    """The meaning of a code, for people.
 
     Attributes:
         sentence: a pattern for the values of a reason, patterns by its value ``how``, or a function that makes it.

@@ -1,4 +1,4 @@
-"""Whether a compaction is worth it: the initiator's thresholds (format section 9), and the bytes that one saves.
+"""Whether a compaction is worth it: the initiator's thresholds (format section 9), and the bytes that it saves.
 
 Everything is computed from one listing; no file is opened.
 """

@@ -319,7 +319,7 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
 
 
 def twins(state: AcidState) -> Iterator[LayoutProblem]:
-    """Yield violations of rule V10: visible results of one range of which acidctl reads only the latest."""
+    """Yield violations of rule V10: visible results of one range; acidctl reads only the latest."""
     best = state.base.directory if state.base and state.base.compacted else None
     for verdict in state.in_state(State.OBSOLETE):
         base = verdict.directory
@@ -341,7 +341,7 @@ def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
 
 
 def straddling(state: AcidState) -> Iterator[LayoutProblem]:
-    """Yield violations of rule V9: deltas of which the base holds a part."""
+    """Yield violations of rule V9: deltas that the base holds in part."""
     base = state.base.directory if state.base else None
     for delta in (verdict.directory for verdict in state.deltas if base):
         if base and delta and straddles(delta, base.max_write_id):

@@ -97,11 +97,11 @@ _OTHERS = (
     ),
     HiddenKind(
         ".acidctl-trash", "what earlier cleaning runs took away",
-        Advice(Action.PURGE, "`acidctl purge` deletes it for good"),
+        Advice(Action.PURGE, "`acidctl purge` deletes it permanently"),
     ),
     HiddenKind(
         ".acidctl-backup", "what earlier repairs replaced",
-        Advice(Action.PURGE, "`acidctl purge` deletes it for good"),
+        Advice(Action.PURGE, "`acidctl purge` deletes it permanently"),
     ),
     QUERY_STAGING,
     COMPACTION_STAGING,

@@ -143,7 +143,7 @@ def _spread(times: list[float], count: int) -> list[float]:
 def _reader_at(then: Listing, young: Collection[str], lists: ReaderLists) -> ReaderLists:
     """Return the lists of a reader that began at a moment; `lists` itself if they are the same.
 
-    All write ids up to the highest on disk were given out; an id of which everything came later was still open.
+    All write ids up to the highest on disk were given out; an id whose directories all came later was still open.
 
     Args:
         then: the location at that moment.

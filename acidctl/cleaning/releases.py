@@ -167,7 +167,7 @@ class Releases:
 
     @cached_property
     def _moments(self) -> list[float]:
-        """Return the times at which directories came that may have made others obsolete, in order."""
+        """Return, in order, the times of directories that may have made others obsolete."""
         return sorted({time for time, _ in self._came})
 
     @cached_property

@@ -215,10 +215,10 @@ class _Location:
             self.results.append(result)
 
     def after(self, last: Task) -> Sequence[Task]:
-        """Return the tasks that follow, now that all have ended without an error; none after a bug, which it keeps.
+        """Return the tasks that follow, now that all have ended; none after an error. A bug here is kept as one.
 
         Args:
-            last: one of those that have ended, which shows of which kind they were.
+            last: one of the tasks that have ended; its kind decides what follows.
         """
         try:
             return [] if self.errors else self._following(last)

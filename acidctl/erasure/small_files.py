@@ -107,7 +107,7 @@ def _check_of(path: str, sizes: Mapping[str, int]) -> tuple[Callable[[bytes], bo
 
 
 def _is_flush_length(data: bytes, size: int) -> bool:
-    """Return whether data are lengths of a growing file, of which none is above its size."""
+    """Return whether data are lengths of a growing file, none above its size."""
     lengths = flush_lengths(data)
     return len(data) == 8 * len(lengths) and all(a <= b for a, b in pairwise((0, *lengths, size)))
 

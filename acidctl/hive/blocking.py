@@ -105,7 +105,7 @@ def find_held_back_or_stuck(
     """Return what blocks the cleaning of some locations and what is stuck there, from one list of all transactions.
 
     Args:
-        holds: tells for ``db.table`` whether its locations are among those that were listed.
+        holds: says for ``db.table`` whether its locations are among those that were listed.
         names: of tables whose entries count even without a location.
     """
     metastore = warehouse.metastore

@@ -37,9 +37,19 @@ class FromList(str):
 
 
 class FromMetastore(str):
-    """The path of a location that a metastore has, which may be empty."""
+    """The path of a location that a metastore has, which may be empty.
 
-    __slots__ = ()
+    Attributes:
+        table: the path of its table's directory, if it is a partition.
+    """
+
+    __slots__ = ("table",)
+    table: str
+
+    def __new__(cls, path: str, table: str = "") -> Self:
+        made = super().__new__(cls, path)
+        made.table = table
+        return made
 
 
 def at_its_line(error: AcidctlError, place: str) -> AcidctlError:

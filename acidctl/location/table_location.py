@@ -249,7 +249,7 @@ class TableLocation:
         return bool(self.fs.list_dir(self.root).entries)  # if nothing is left, a disk may be missing
 
     def is_elsewhere_in_metastore(self) -> bool:
-        """Return whether the metastore that had it dropped it, or has it at another location now."""
+        """Return whether its metastore has dropped it since, or has moved it to another location."""
         hive, warehouse = self.hive, self.resolver.warehouse
         return bool(hive and warehouse and warehouse.is_dropped_or_moved(hive, self.location.partition, self.shown))
 

@@ -14,7 +14,7 @@ from acidctl.acid.listing import TableType
 from acidctl.acid.names import parse_partition, partition_name
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem, unexpected
 from acidctl.base.printable import printable
-from acidctl.location.arguments import HIVE, HiveName
+from acidctl.location.arguments import HIVE, FromMetastore, HiveName
 from acidctl.location.metastore_schema import Declared, declared_by
 from acidctl.location.metastore_state import MetastoreState, lower_keys
 from acidctl.location.walk import WalkedLocation
@@ -263,7 +263,7 @@ class Warehouse(MetastoreState):
                             raise
                         on_error(unexpected(error, f"while {table.full_name} was looked up"))
 
-    def urls(self, name: HiveName) -> Iterator[str]:
+    def urls(self, name: HiveName) -> Iterator[FromMetastore]:
         """Yield the locations of all tables that a name means as URLs.
 
         Raises:
@@ -274,9 +274,9 @@ class Warehouse(MetastoreState):
             if table.partition_keys or name.partition:
                 whose = f"a partition of {table.full_name}"
                 for partition in find_partitions(self.metastore, table, name.partition):
-                    yield _possible(partition.location, whose)
+                    yield FromMetastore(_possible(partition.location, whose), table.location)
             elif table.location:
-                yield _possible(table.location, table.full_name)
+                yield FromMetastore(_possible(table.location, table.full_name))
 
     def _places_of(
         self, table: HiveTable, wanted: Mapping[str, str], storage: Mapping[str, str], on_error: OnError | None

@@ -140,7 +140,7 @@ class Interface:
     """The declarations of a text. ``interface[name]`` is what a name stands for, made when it is first asked for.
 
     Args:
-        module: of which module the classes are attributes.
+        module: the module that has the classes as attributes.
     """
 
     def __init__(self, text: str, module: str) -> None:

@@ -156,7 +156,7 @@ class _Job:
         self.failure: spark_failures.StageFailure | None = None
 
     def results(self) -> Iterator[tuple[int, Any]]:
-        """Yield (index, result) until the job ends.  A crashed worker ends it early and is told by `failure`."""
+        """Yield (index, result) until the job ends.  A crashed worker ends it early and `failure` says how."""
         thread = threading.Thread(target=self._submit, name="acidctl-spark-job", daemon=True)
         thread.start()
         done = False

@@ -112,7 +112,7 @@ def tasks_of(
     """Return tasks of about `target_bytes` each.
 
     Args:
-        wanted: by the numbers of the locations that are read, a function that tells their wanted stripes.
+        wanted: by the numbers of the locations that are read, a function that gives their wanted stripes.
     """
     tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's number
     filled = target_bytes

@@ -1,1 +1,1 @@
-"""What is wrong with a location: rules, and the checks that find where they are broken (format section 13)."""
+"""The faults of a location: rules, and the checks that find where they are broken (format section 13)."""

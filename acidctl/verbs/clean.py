@@ -32,7 +32,7 @@ _CHECKED_AT_ONCE = 100
 _FEW = 3
 """The most tables that a line for a further command names."""
 
-_QUESTIONS = {How.TRASH: "Move to the trash", How.DELETE: "Delete for good"}
+_QUESTIONS = {How.TRASH: "Move to the trash", How.DELETE: "Delete permanently"}
 
 
 def clean(

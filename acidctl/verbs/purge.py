@@ -62,9 +62,9 @@ def purge(
     count = human_count(sum(len(due) for _, due in every), "run")
     places = tuple(found.shown for found, _ in every)
     is_for_good = options.older_than is None and options.run_id is None
-    what = f"{count} would be deleted for good"
+    what = f"{count} would be deleted permanently"
     if not run_id:
-        events.confirm(Question(what, f"Delete {count} for good?", "nothing was deleted", places, is_for_good))
+        events.confirm(Question(what, f"Delete {count} permanently?", "nothing was deleted", places, is_for_good))
     yield from _deleted(every, options, stop, events, policies=policies, run_id=run_id)
 
 

@@ -83,7 +83,7 @@ class Insert(Write):
             self._sources = chain([first], parts)
 
     def conformer(self, source: RowPart) -> RowConformer:
-        """Return what turns batches of a source into columns of the table, after its columns are checked."""
+        """Check the columns of a source, and return what turns its batches into columns of the table."""
         self._require_keys(source.rows.schema)
         self.constraints.require_columns([name.lower() for name in source.rows.schema.names])
         return RowConformer(source.rows.schema, self.routes.names, self.routes.types, source)

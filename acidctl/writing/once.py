@@ -2,7 +2,7 @@
 
 Hive 4 keeps the value in a table of its own, a view without data, because `commit_txn` stores a parameter of a table.
 Hive 3 has no such call: a file beside the rows says, before the commit, which transaction is about to be committed,
-and a second commit of a committed transaction is no error there, so that a later run learns the outcome.
+and a second commit of a committed transaction is not an error there, so that a later run learns the outcome.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def after(parameters: Mapping[str, str], growth: Growth) -> dict[str, str]:
     """Return the parameters of a table or partition with the counts that hold once the statement has committed.
 
     Counts stay accurate if the metastore calls them accurate before, or if the statement replaces all rows. Otherwise
-    they are left as they were, and are no longer called accurate; statistics of columns always are given up.
+    they are left as they were, and are no longer called accurate; statistics of columns are always given up.
     """
     left = without_claims(parameters)
     counts = _counts(parameters, replaces=growth.replaces)

@@ -112,7 +112,7 @@ def test_the_manifest_of_an_insert_stays_beside_its_directory(tmp_path: Path) ->
     age(table, 30)
     plan = plan_of(table)
     assert plan.names == ()
-    assert "whether the insert into base_2 was finished is not known" in kept(plan)["_tmp.base_2"]
+    assert "it is not known whether the insert into base_2 was finished" in kept(plan)["_tmp.base_2"]
     assert "writer" in kept(plan)["delta_1_1_0"]
     # A list says that it was finished.
     assert "_tmp.base_2" in plan_of(table, ValidWriteIds(2)).names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import click
@@ -23,6 +24,7 @@ from acidctl.location.arguments import FromMetastore
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import WalkedLocation
+from acidctl.storage.registry import open_location
 from acidctl.verbs.selection import Selection
 from acidctl.wording import human_bytes, human_count, iso_time, some_of, write_id_range
 
@@ -52,11 +54,11 @@ _SHOWN = 20
     isolates=True,
 )
 def command(call: Call[None], *, limit: int | None, since: float | None) -> int:
-    """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, what was
-    restored, purged or repaired, and statements that changed rows; when, by whom, and with which result.
+    """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, restores,
+    purges, repairs, and statements that changed rows; each with its time, user and result.
 
     Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. Statements are
-    in the log of the table's directory; those of `acidctl stream` and of Spark are left out. A run that was interrupted
+    in the log of the table's directory, except those of `acidctl stream` and of Spark. A run that was interrupted
     may not be in it: `acidctl restore --list` shows what it left.
 
     The log is for people only: whoever may write into the table may also change its log. If the store knows the owner
@@ -103,15 +105,19 @@ def _lines(selection: Selection, events: RunReporter) -> Iterator[_Line]:
 
 def _logs(selection: Selection, events: RunReporter) -> Iterator[TableLocation]:
     """Yield locations, and the directories of partitioned tables, whose logs have statements and cleaned staging."""
-    is_named = any(isinstance(place, FromMetastore) for place in selection.places)  # by the paths of its partitions
     seen: set[tuple[str, str]] = set()
-    for found in selection.trashes(events, changes=False):
-        here = found.location
-        table = TableLocation(found.fs, WalkedLocation(here.table_path, here.table), False, found.resolver)
-        for place in (table, found) if is_named and here.partition else (found,):
-            if (key := (place.fs.url, place.location.path)) not in seen:
-                seen.add(key)
-                yield place
+    for found in chain(_named_tables(selection), selection.trashes(events, changes=False)):
+        if (key := (found.fs.url, found.location.path)) not in seen:
+            seen.add(key)
+            yield found
+
+
+def _named_tables(selection: Selection) -> Iterator[TableLocation]:
+    """Yield the directories of tables whose partitions were named, which may lie elsewhere."""
+    places = (place for place in selection.places if isinstance(place, FromMetastore))
+    for table in dict.fromkeys(place.table for place in places if place.table):
+        fs, path = open_location(table, selection.storage)
+        yield TableLocation(fs, WalkedLocation(path, ""), False, selection.resolver)
 
 
 def _print_table(lines: Sequence[_Line]) -> None:

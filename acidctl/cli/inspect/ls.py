@@ -64,8 +64,8 @@ def command(
     events once for each file of rows. The `score` is the useful part of a full read, 0 to 100; `seconds` are those of
     one reader at 100 MiB a second that needs 40 ms to open a file. `helps` is the compaction, minor or major, with the
     greater `gain`: what it saves at every full read for each byte that it rewrites once. It may help even if no
-    threshold is exceeded and nothing is due. What is due goes by names and sizes: `acidctl compact --dry-run` opens the
-    files, too, and says what may be refused.
+    threshold is exceeded and nothing is due. What is due follows from names and sizes alone;
+    `acidctl compact --dry-run` also opens the files, and shows what would be refused.
 
     Without --snapshot every write id on disk counts as committed.
     """
@@ -87,8 +87,8 @@ def command(
             continue
         if listed is None and (recursive or (found.is_given and len(selection.places) == 1)):
             listed = _Entries(choice, records, states, hidden=show_all)
-        elif listed is None and (useless := "--rows" if rows else "--all" if show_all else ""):
-            raise UsageProblem(f"{useless} has no effect on a list of locations", "", _FOR_ENTRIES)
+        elif listed is None:
+            shared.refuse_unused("a list of locations (--recursive lists entries)", "rows", "show_all")
         listed, status = listed or _Locations(choice, records, states), result.status
         for error in result.closed:
             events.failed(found.shown, error)

@@ -22,7 +22,7 @@ def command(call: Call[CleanOptions]) -> int:
     """Remove the obsolete and aborted directories of every location at or below LOCATION.
 
     They move to a hidden directory of the location, .acidctl-trash, from which `acidctl restore` brings them back and
-    `acidctl purge` deletes them for good. What is current, open, or above the high watermark is never touched.
+    `acidctl purge` deletes them permanently. What is current, open, or above the high watermark is never touched.
 
     Queries that are running may still read what is obsolete for new ones. So an entry stays until what supersedes it is
     as old as --older-than, by the newest time in it; that must be longer than the longest query and the

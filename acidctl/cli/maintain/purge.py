@@ -1,4 +1,4 @@
-"""`acidctl purge`: Delete the trash of cleanings and the backups of repairs for good."""
+"""`acidctl purge`: Delete the trash of cleanings and the backups of repairs permanently."""
 
 from __future__ import annotations
 

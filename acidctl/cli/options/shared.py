@@ -28,7 +28,7 @@ from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, LOCAT
 from acidctl.cli.options.set_option import assigned, refuse_assigned, takes_storage
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.streams import paged
-from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
+from acidctl.location.arguments import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _by_path(locations: tuple[str, ...], metastore: str | None, exclude: tuple[s
             urls = list(resolver.require_warehouse(text).urls(HiveName.parse(text)))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
-        found += map(FromMetastore, urls)
+        found += urls
         empty += [] if urls else [text]
     if empty and not found:
         raise NotLookedAtError(f"nothing was looked at in {' '.join(empty)}", "there are no partitions", "")

@@ -60,6 +60,6 @@ class KeptRunOutcome(Outcome):
         return {"runs": 1, "entries": len(self.entries), "bytes": self.run.bytes}
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Return how many bytes were restored, or removed for good."""
+        """Return how many bytes were restored, or removed permanently."""
         use = {Result.RESTORED: "restored", Result.PURGED: "purged"}.get(self.result)
         return {use: self.run.bytes} if use else {}

@@ -215,7 +215,7 @@ class Owner:
     """A process.
 
     Attributes:
-        started: when the process began, in the kernel's ticks; 0 if not known. It tells reused process ids apart.
+        started: when the process began, in the kernel's ticks; 0 if not known. It distinguishes reused process ids.
         since: when it began this work, seconds since the epoch.
         where: the machine, its boot, and the namespace of process ids, since containers have their own, often under the
             name of their host; empty if not known.

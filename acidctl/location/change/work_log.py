@@ -1,4 +1,4 @@
-"""The log of a location: one line of JSON for each finished operation, of which the newest are kept.
+"""The log of a location: one line of JSON for each finished operation; the newest are kept.
 
 The lines are in one hidden file of the location, ``.acidctl-log-<time>-<id>.jsonl``, which no listing shows. The file
 is never changed: to add a line, all lines are written to a new file, and the files that were read are removed, which

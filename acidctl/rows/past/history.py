@@ -1,4 +1,4 @@
-"""What every write id did to a location: rows inserted, deleted and updated, counted once even if events were copied.
+"""The rows that every write id of a location inserted, deleted and updated, counted once even if events were copied.
 
 A compaction copies events, so the same event may be in several directories. Each write id is counted in one layer:
 its own directories if they still exist, else the narrowest range of deltas that holds it, else the lowest base above
@@ -34,7 +34,7 @@ _UNSETTLED = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class WriteIdHistory:
-    """What one write id did.
+    """The changes that one write id made.
 
     Attributes:
         inserted, deleted, updated: rows. ACID v2 writes an update as a delete and an insert: each such pair of one

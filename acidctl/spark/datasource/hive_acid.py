@@ -174,7 +174,7 @@ class HiveAcidReader(DataSourceReader):
         """
 
         def push(filters: list[Any]) -> Iterable[Any]:
-            """Remember what can exclude partitions or stripes; Spark applies every filter itself all the same."""
+            """Remember what can exclude partitions or stripes; Spark applies every filter itself anyway."""
             with told():
                 from acidctl.spark.datasource.filters import condition_of  # noqa: PLC0415 - may be missing: told
 

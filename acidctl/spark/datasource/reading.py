@@ -89,7 +89,7 @@ def _namespace(table: TablePlan) -> Namespace:
 def table_schema(table: TablePlan) -> st.StructType:
     """Return the schema when the user gives none.
 
-    Raises NotFoundError if no data file tells one, or a column that was asked for is not there.
+    Raises NotFoundError if no data file shows one, or a column that was asked for is not there.
     """
     if table.row_type is None:
         hint = 'give them yourself: spark.read.schema("id int, value string").format("hive_acid")'

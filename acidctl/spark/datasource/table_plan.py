@@ -84,7 +84,7 @@ def plan_splits(
 ) -> list[tuple[LocationSplit, ...]]:
     """Return the tasks, bucket by bucket, of about the same cost; small locations share one.
 
-    Each has about so many bytes of stripes as the options say.
+    Each has about as many bytes of stripes as the options say.
 
     Args:
         condition: leaves out locations by their partition columns, and stripes by their statistics.

@@ -137,7 +137,7 @@ def start_driver(
     Args:
         environ: the whole environment of the process.
         timeout: seconds to wait for it to listen.
-        folder: a private folder for the file that tells where it listens.
+        folder: a private folder for the file that says where it listens.
         log: takes what the process says.
 
     Returns:

@@ -168,7 +168,7 @@ def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]
 def _new_context(pyspark: Any, conf: Any) -> Any:
     """Return a SparkContext; the handler for interrupts, which PySpark replaces, is put back.
 
-    Its own calls into Java from within the handler, perhaps in the midst of another call, and outlives the session.
+    PySpark's handler calls into Java, perhaps in the midst of another call, and would outlive the session.
     """
     before = signal.getsignal(signal.SIGINT)
     try:

@@ -180,7 +180,7 @@ class Misplaced:
 
 V43 = Rule(
     "V43", ERROR, LISTING, "A compaction's result has no file, while what it replaced has rows that nobody deleted.",
-    "Readers do not see these rows, and Hive's cleaner removes them for good. Hive 4 loses them where the path of a "
+    "Readers do not see these rows, and Hive's cleaner removes them permanently. Hive 4 loses them where the path of a "
     "partition is not ASCII and it compacts by MapReduce.",
     "Run `acidctl repair` before a cleaner does its work, and let Hive compact by queries.", "10",
 )  # fmt: skip

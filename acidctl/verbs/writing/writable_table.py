@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from acidctl.base.arguments import as_path
+from acidctl.base.arguments import as_columns, as_path
+from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import UsageProblem
 from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 from acidctl.verbs.events import Events
@@ -52,77 +53,140 @@ class WritableTable:
         return f"<acidctl table {self._selection.shown}>"
 
     def create(
-        self, schema: Any, *, location: str = "", properties: Mapping[str, str] | None = None, **options: Any
+        self,
+        schema: Any,
+        *,
+        partitioned_by: str = "",
+        clustered_by: str | Sequence[str] = (),
+        buckets: int = 0,
+        type: str = "full",  # noqa: A002 - as the option of the command line
+        stored_as: str = "orc",
+        location: str = "",
+        properties: Mapping[str, str] | None = None,
+        comment: str = "",
+        if_not_exists: bool = False,
+        dry_run: bool = False,
     ) -> TableCreated:
         """Create the table, as Hive's own CREATE TABLE does.
 
         Args:
             schema: columns as in CREATE TABLE, ``"id bigint, name string"``; or an Arrow schema, a table, or anything
                 else with ``__arrow_c_schema__``, from which partition keys are left out.
+            partitioned_by: partition keys with their types, ``"day date"``.
+            clustered_by, buckets: the columns whose hash chooses the bucket of a row, and the number of buckets.
+            type: ``full``, or ``insert_only`` for rows that are only added or replaced.
+            stored_as: ``orc``; also ``parquet`` or ``text`` for insert_only.
             location: the URL of an empty directory; by default the metastore chooses it.
-            options: further ones of :class:`CreateOptions`: `partitioned_by`, ``"day date"``, `clustered_by`,
-                `buckets`, `type`, `stored_as`, `comment`, `if_not_exists`, `dry_run`.
+            if_not_exists: do nothing if a table has this name already.
         """
-        is_text = isinstance(schema, str)
-        options |= {"schema": schema if is_text else None, "directory": location, "property": properties or {}}
-        columns = None if is_text else columns_like(_arrow_schema(schema))
-        (created,) = create_table(self._selection, CreateOptions(**options), Events(), columns)
+        options = CreateOptions(
+            schema=schema if isinstance(schema, str) else None,
+            partitioned_by=partitioned_by,
+            clustered_by=(clustered_by,) if isinstance(clustered_by, str) else tuple(clustered_by),
+            buckets=buckets,
+            type=type,
+            stored_as=stored_as,
+            directory=location,
+            property=tuple((properties or {}).items()),
+            comment=comment,
+            if_not_exists=if_not_exists,
+            dry_run=dry_run,
+        )
+        columns = None if isinstance(schema, str) else columns_like(_arrow_schema(schema))
+        (created,) = create_table(self._selection, options, Events(), columns)
         return created
 
-    def insert(self, rows: Any, **options: Any) -> RowsWritten:
+    def insert(
+        self,
+        rows: Any,
+        *,
+        partition: Mapping[str, object] | None = None,
+        overwrite: bool = False,
+        once: str | None = None,
+        wait: Duration = 600.0,
+        dry_run: bool = False,
+    ) -> RowsWritten:
         """Insert rows.
 
         Args:
             rows: an Arrow table, or anything else with ``__arrow_c_stream__``; columns go by name, in any case.
-            options: of :class:`InsertOptions`: `partition`, the values of partition keys by name, as texts, numbers,
-                dates or booleans (columns of the rows give the others); `overwrite`; `once`, the name of this load:
-                if a load of this name is in the table, the result is `nothing-to-do`; `wait`, `dry_run`.
+            partition: values of partition keys by name, as texts, numbers, dates or booleans; columns of the rows give
+                the others.
+            overwrite: replace all rows of the table, of the given partition, or else of the partitions that get rows.
+            once: the name of this load. If a load of this name is in the table, nothing is written, and the result is
+                `nothing-to-do`.
         """
-        return _only(statements.insert(self._selection, InsertOptions(**options), Events(), arrow_source(rows)))
+        values = as_columns(partition or {}, "partition")
+        seconds = as_seconds(wait, "wait")
+        options = InsertOptions(partition=values, overwrite=overwrite, once=once, wait=seconds, dry_run=dry_run)
+        return _only(statements.insert(self._selection, options, Events(), arrow_source(rows)))
 
-    def update(self, set: str, where: str, **options: Any) -> RowsWritten:  # noqa: A002 - SQL's own word
+    def update(
+        self,
+        set: str,  # noqa: A002 - SQL's own word
+        where: str,
+        *,
+        wait: Duration = 600.0,
+        dry_run: bool = False,
+    ) -> RowsWritten:
         """Give the rows that meet a condition new values.
 
         Args:
             set: ``"value = 'CC', n = n + 1"``, of literals, the row's old values, ``+``, ``-``, ``*`` and ``||``.
             where: a condition in SQL; ``"true"`` for all rows.
-            options: `wait` and `dry_run`.
         """
-        return _only(statements.update(self._selection, UpdateOptions(set=set, where=where, **options), Events()))
+        options = UpdateOptions(set=set, where=where, wait=as_seconds(wait, "wait"), dry_run=dry_run)
+        return _only(statements.update(self._selection, options, Events()))
 
-    def delete(self, where: str | None = None, *, keys: Any = None, **options: Any) -> RowsWritten:
+    def delete(
+        self, where: str | None = None, *, keys: Any = None, wait: Duration = 600.0, dry_run: bool = False
+    ) -> RowsWritten:
         """Delete the rows that meet a condition, or those that have one of some keys.
 
         Args:
             where: a condition in SQL; ``"true"`` for all rows.
             keys: an Arrow table as for :meth:`insert`, of the columns that identify a row.
-            options: `wait` and `dry_run`.
         """
         if where is not None and keys is not None:
             raise UsageProblem("where and keys both select rows", "", "give one of them")
+        options = DeleteOptions(where=where, wait=as_seconds(wait, "wait"), dry_run=dry_run)
         source = None if keys is None else arrow_source(keys)
-        return _only(statements.delete(self._selection, DeleteOptions(where=where, **options), Events(), source))
+        return _only(statements.delete(self._selection, options, Events(), source))
 
-    def truncate(self, **options: Any) -> RowsWritten:
-        """Delete all rows, or those of the partitions with the values of `partition`, by a base without rows.
+    def truncate(
+        self, *, partition: Mapping[str, object] | None = None, wait: Duration = 600.0, dry_run: bool = False
+    ) -> RowsWritten:
+        """Delete all rows, or those of the partitions with these values, by a base without rows."""
+        values = as_columns(partition or {}, "partition")
+        options = TruncateOptions(partition=values, wait=as_seconds(wait, "wait"), dry_run=dry_run)
+        return _only(statements.truncate(self._selection, options, Events()))
 
-        Args:
-            options: of :class:`TruncateOptions`: `partition`, `wait`, `dry_run`.
-        """
-        return _only(statements.truncate(self._selection, TruncateOptions(**options), Events()))
-
-    def merge(self, rows: Any, key: str | Sequence[str], **options: Any) -> RowsWritten:
+    def merge(
+        self,
+        rows: Any,
+        key: str | Sequence[str],
+        *,
+        operation_column: str = "",
+        order_by: str = "",
+        wait: Duration = 600.0,
+        dry_run: bool = False,
+    ) -> RowsWritten:
         """Replace each row of the table that has the key of a row in `rows`, and insert the rows with new keys.
 
         Args:
             rows: as for :meth:`insert`; a column that they lack keeps its value in replaced rows.
             key: the columns that identify a row.
-            options: of :class:`MergeOptions`: `operation_column`, the column of `rows` with insert, update or delete,
-                or their first letters; `order_by`, the column that orders `rows`, of which only the last row of each
-                key counts; `wait`, `dry_run`.
+            operation_column: the column of `rows` with insert, update or delete, or their first letters.
+            order_by: the column that orders `rows`: only the last row of each key counts.
         """
-        chosen = MergeOptions(**{**options, "key": key})
-        return _only(statements.merge(self._selection, chosen, Events(), arrow_source(rows)))
+        options = MergeOptions(
+            key=(key,) if isinstance(key, str) else tuple(key),
+            operation_column=operation_column,
+            order_by=order_by,
+            wait=as_seconds(wait, "wait"),
+            dry_run=dry_run,
+        )
+        return _only(statements.merge(self._selection, options, Events(), arrow_source(rows)))
 
 
 def create(

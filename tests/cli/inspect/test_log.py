@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,14 @@ def test_statements_are_told_with_their_rows_and_their_transaction(acidctl: Acid
     shown = acidctl("log", tmp_path / "t").out
     assert "3 rows inserted" in shown
     assert f"write id 2, transaction {updated['transaction']}" in shown
+
+
+def test_statements_of_a_named_table_are_told_wherever_its_partitions_lie(acidctl: Acidctl, tmp_path: Path) -> None:
+    with written_table(tmp_path / "w" / "t", {"a": "int"}, {"p": "int"}) as table:
+        table.door.table("db.t").insert(pa.table({"a": [1], "p": [1]}))
+        elsewhere = (tmp_path / "w" / "t" / "p=1").rename(tmp_path / "elsewhere")
+        known = table.hive.partitions["db", "t"]
+        storage = replace(known["p=1"].storage, location=f"file:{elsewhere}")
+        known["p=1"] = replace(known["p=1"], storage=storage)
+        (told,) = lines(acidctl, "hive:db.t", f"--metastore={table.hive.address}")
+    assert (told["verb"], told["location"]) == ("insert", str(tmp_path / "w" / "t"))

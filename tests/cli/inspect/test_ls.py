@@ -434,7 +434,9 @@ def test_the_first_lines_come_soon_and_all_stand_in_line(
     assert len(columns) == 1, "the columns of all portions have the same widths"
 
 
-def test_what_a_choice_leaves_out_and_options_without_effect_are_said(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_a_choice_leaves_out_and_options_without_effect_are_said(  # type: ignore[no-untyped-def]
+    acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("a", "b"):
         make(tmp_path / name, "delta_0000001_0000001_0000")
     for choice in (("--state", "obsolete"), ("--where", "deltas > 9"), ("-r", "--state", "obsolete")):
@@ -443,6 +445,8 @@ def test_what_a_choice_leaves_out_and_options_without_effect_are_said(acidctl, t
     for option in ("--rows", "--all"):
         assert acidctl("ls", option, tmp_path).status == 2
         assert acidctl("ls", "-r", option, tmp_path).status != 2
+    monkeypatch.setenv("ACIDCTL_LS_ALL", "1")  # meant for other lines as well
+    assert acidctl("ls", tmp_path).status == 0
 
 
 @pytest.mark.parametrize("command", ["why", "log"])

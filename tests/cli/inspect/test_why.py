@@ -97,7 +97,7 @@ def test_not_enough_history_is_explained(acidctl, crud: Path) -> None:  # type: 
     assert report["base"] is None
     assert {step["topic"] for step in report["history"]} == {"verdict", "snapshot", "base", "readers"}
     assert {proof["cleaning"]["may"] for proof in report["proofs"]} == {"no"}
-    assert "nothing is cleaned by a snapshot that is refused" in acidctl("why", *lists, crud).out
+    assert "nothing is cleaned, because the snapshot is refused" in acidctl("why", *lists, crud).out
 
 
 def test_v_directories_without_a_list_of_transactions(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

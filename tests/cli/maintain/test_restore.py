@@ -163,7 +163,7 @@ def test_what_comes_back_is_shown_before_it_is_asked_for(acidctl, terminal, tmp_
     assert status != 0
     assert shown.index("to restore: 1 table, 7 locations, 7 runs, 7 entries") < shown.index("Restore: 7 locations")
     status, shown = terminal.run("purge", "--older-than", "0", tmp_path, typed="n\n")
-    assert shown.index("to purge: 1 table, 7 locations") < shown.index("Delete 7 runs for good?")
+    assert shown.index("to purge: 1 table, 7 locations") < shown.index("Delete 7 runs permanently?")
     done = acidctl("restore", "--yes", tmp_path)
     assert "restored: 1 table, 7 locations" in done.out
     assert acidctl("clean", "--yes", "-v", tmp_path).out.count("moved to the trash as") == 7
