@@ -79,7 +79,7 @@ def test_rows_of_before_a_compaction(acidctl: Call, table: Path) -> None:
     assert run_compaction(table / "k=1", CompactionKind.MAJOR) is not None
     found = acidctl("cat", table / "k=1", "--count", "--at", "1")
     assert (found.out, found.status) == ("10\n", 0)
-    assert "which a cleaning may take any time" in found.err
+    assert "which a cleaning may remove at any time" in found.err
     assert "obsolete" not in acidctl("cat", table / "k=1", "--count", "--at", "2").err
     assert acidctl("diff", table / "k=1", "--from", "1", "--to", "2").lines()[0]["id"] == 3
     shutil.rmtree(table / "k=1" / "delta_0000001_0000001_0000")
