@@ -85,7 +85,10 @@ def time_out(made: WrittenTable) -> None:
 
 @pytest.mark.parametrize("hive", [3, 4])
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 61])
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(1, marks=[pytest.mark.slow, pytest.mark.by_hand]), pytest.param(7, marks=pytest.mark.slow), 61],
+)
 def test_rows_are_old_or_new_after_a_death_at_any_call(verb: str, hive: int, step: int, tmp_path: Path) -> None:
     statement, new = VERBS[verb]
     seen = set()
