@@ -19,7 +19,7 @@ from support.servers.postgres_server import PostgresServer
 
 from acidctl.base.errors import ExitStatus
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("hive")]
 
 WRITERS = int(os.environ.get("ACIDCTL_COMPETING_WRITERS", "3"))
 TIMES = int(os.environ.get("ACIDCTL_COMPETING_TIMES", "4"))

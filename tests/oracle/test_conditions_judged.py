@@ -10,7 +10,7 @@ from acidctl.base.errors import UsageProblem
 from acidctl.metastore.tables import get_table
 from acidctl.writing.targets import condition_of
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("real_hive")]
 
 COLUMNS = (
     "id int, ti tinyint, bi bigint, d decimal(20,2), f float, db double, s string, v varchar(5), c char(5), day date, "

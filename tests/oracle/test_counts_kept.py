@@ -25,7 +25,7 @@ from acidctl.writing.statistics import Growth
 from acidctl.writing.transaction import WriteTransaction
 from acidctl.writing.truncate import Truncate
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("real_hive")]
 
 
 @pytest.fixture

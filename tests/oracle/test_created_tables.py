@@ -16,7 +16,7 @@ from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.tables import get_table
 from acidctl.writing.transaction import raw_table
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("real_hive")]
 
 FULL, ONLY = "'transactional'='true'", "'transactional'='true', 'transactional_properties'='insert_only'"
 COLUMNS = "id bigint, name varchar(10), s struct<A:int,b:array<string>>, d decimal(12,2), m map<string,date>, c char(3)"

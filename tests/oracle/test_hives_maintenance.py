@@ -23,7 +23,7 @@ from acidctl.compaction.run import Compacted
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.options import LockOptions
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 REMOVABLE = {"obsolete", "aborted"}
 

@@ -31,7 +31,7 @@ from acidctl.validation.findings import Depth
 COUNT = int(os.environ.get("ACIDCTL_HIVE_HISTORIES", "1"))
 FIRST = int(os.environ.get("ACIDCTL_HIVE_SEED", "3"))
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 
 class Told:

@@ -30,7 +30,7 @@ from acidctl.metastore.tables import get_table
 from acidctl.metastore.txn.locks import LeaderLock, ReadLock
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 Acidctl = Callable[..., Result]
 

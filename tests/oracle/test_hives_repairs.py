@@ -21,7 +21,7 @@ from acidctl.base.errors import AcidctlError
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.validation.findings import Depth
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 COLUMNS = {"id": "int", "name": "string"}
 ROWS = 2400

@@ -21,7 +21,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.verbs.compact_options import CompactOptions, WriteOptions
 from acidctl.verbs.options import LockOptions
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 ACID = "tblproperties('transactional'='true')"
 INSERT_ONLY = "tblproperties('transactional'='true', 'transactional_properties'='insert_only')"

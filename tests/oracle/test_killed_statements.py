@@ -15,7 +15,7 @@ import pytest
 from support.paths import PYTHONPATH
 from support.servers.hive_server import HiveServer
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 MERGING = """
 import os, signal, sys

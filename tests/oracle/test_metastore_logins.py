@@ -22,7 +22,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, Unreachable
 from acidctl.metastore.settings import find_settings
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(600), pytest.mark.in_turn("servers")]
 
 
 class Stoppable(Protocol):
@@ -250,6 +250,7 @@ class TestHive4:
                 let_in(server.address, ca=ca, auth="plain", **wrong)
             assert wrong["password"] not in str(refused.value)
 
+    @pytest.mark.in_turn("none")  # Hive 3 has no passwords
     def test_a_password_without_tls_only_where_that_is_said(self, servers: Servers) -> None:
         server = servers.metastore(Password("alice", "secret-word"))
         login = {"user": "alice", "password": "secret-word"}

@@ -30,7 +30,7 @@ from acidctl.verbs.hive import initiator
 from acidctl.verbs.hive.options import InitiatorOptions
 from acidctl.verbs.hive.service import Tables
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(600), pytest.mark.in_turn("version")]
 
 
 @pytest.mark.parametrize("version", [3, 4], ids=["hive-3.1", "hive-4.0"])

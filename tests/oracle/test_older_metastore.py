@@ -16,7 +16,7 @@ from acidctl.acid.reasons import Code, Reason
 from acidctl.location.find import find
 from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 
-pytestmark = [pytest.mark.server, pytest.mark.xdist_group("older-metastore")]
+pytestmark = [pytest.mark.server, pytest.mark.xdist_group("older-metastore"), pytest.mark.in_turn("version")]
 
 NAME = "hive:default.t"
 _AT_WORK = 6

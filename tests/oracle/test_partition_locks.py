@@ -13,7 +13,7 @@ from acidctl.metastore.tables import get_table
 from acidctl.writing.places import Places
 from acidctl.writing.transaction import Statement, WriteTransaction
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("real_hive")]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
 from acidctl.rows.scan.scan import Scan
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 
 @pytest.mark.parametrize("extra", ["", "clustered by (id) into 2 buckets"], ids=["plain", "bucketed"])

@@ -33,7 +33,7 @@ from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing
 from acidctl.rows.scan.scan import Scan
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 SESSION_ZONE = "Pacific/Apia"
 """Of the session that writes."""

@@ -20,7 +20,7 @@ from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing
 from acidctl.validation.findings import Depth
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 COLUMNS = {"id": "int", "name": "string"}
 
@@ -88,6 +88,7 @@ def test_a_batch_that_nobody_ends_is_read_and_compacted(hive: HiveServer) -> Non
     goes_on(table, "id = 1")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("version", [3, 4])
 def test_a_batch_whose_writer_is_killed(version: int, tmp_path: Path) -> None:
     hive = started(version, tmp_path)
@@ -308,6 +309,7 @@ def test_an_update_in_one_piece(hive: HiveServer) -> None:
     goes_on(table)
 
 
+@pytest.mark.in_turn("none")
 def test_hive_4_loses_an_update_in_one_piece_of_a_partitioned_table(hive: HiveServer) -> None:
     """Hive 4.0.1 takes each column for the next, the last for the partition; it is Hive's fault, and validate tells."""
     if hive.version == 3:

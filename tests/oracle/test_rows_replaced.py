@@ -17,7 +17,7 @@ from acidctl.orc.types import arrow_type, parse_type
 from acidctl.writing.insert import Insert
 from acidctl.writing.truncate import Truncate
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("real_hive")]
 
 INSERT_ONLY = "tblproperties('transactional'='true','transactional_properties'='insert_only')"
 FORMATS = ("orc", "parquet", "textfile")

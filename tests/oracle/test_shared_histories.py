@@ -18,7 +18,7 @@ COUNT = int(os.environ.get("ACIDCTL_SHARED_HISTORIES", "1"))
 TABLES = int(os.environ.get("ACIDCTL_SHARED_TABLES", "5"))
 FIRST = int(os.environ.get("ACIDCTL_SHARED_SEED", "1"))
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))

@@ -16,7 +16,7 @@ from support.servers.hive_server import HiveServer
 MANY = int(os.environ.get("ACIDCTL_HIVE_STORIES", "0"))
 FIRST = int(os.environ.get("ACIDCTL_STORY_SEED", "1"))
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + (MANY or 1)))

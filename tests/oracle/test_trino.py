@@ -49,7 +49,7 @@ from acidctl.compaction.run import Compacted
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.options import LockOptions
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("hive")]
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR
 COUNT = int(os.environ.get("ACIDCTL_TRINO_HISTORIES", "1"))

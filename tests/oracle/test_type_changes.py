@@ -11,7 +11,7 @@ import pytest
 from support.conformance.changes import SETTINGS, ZONE, asked, kinds, recorded
 from support.engines.real_hive import started
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("version")]
 
 EVERY = 5
 """Each type is changed to every fifth of the other types; the next type starts at a different one."""

@@ -28,7 +28,7 @@ from acidctl.writing.transaction import raw_table
 COUNT = int(os.environ.get("ACIDCTL_WRITING_HISTORIES", "1"))
 FIRST = int(os.environ.get("ACIDCTL_WRITING_SEED", "1"))
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))

@@ -12,7 +12,7 @@ import acidctl.spark
 from acidctl.spark.datasource import register
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
-pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 COLUMNS = {"id": "int", "name": "string"}
 

@@ -155,6 +155,7 @@ def test_a_listing_is_never_an_old_one(store: Store) -> None:
     assert not store.fs.exists(join(store.root, "d/1"))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_taken_literally(store: Store, name: str) -> None:
     if store.kind == "s3" and "\n" in name:
@@ -400,6 +401,7 @@ class TestCopy:
             assert name in raised.value.what
         assert paths(store) == ["dir", "dir/x"]
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize("name", NAMES)
     def test_names_are_taken_literally(self, store: Store, name: str) -> None:
         if store.kind == "s3" and "\n" in name:

@@ -22,7 +22,7 @@ from support.servers.hive_server import HiveServer
 import acidctl as package
 from acidctl.spark.datasource import register
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
 
 INSERT_ONLY = "tblproperties('transactional'='true', 'transactional_properties'='insert_only')"
 FORMS = {

@@ -14,6 +14,7 @@ from support.servers.hdfs_server import ServerUnavailable
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("version", "seconds"), [(3, 8), (4, 15)], ids=["hive-3.1", "hive-4.0"])
 def test_readers_see_their_rows_and_nothing_is_left(tmp_path: Path, version: int, seconds: float) -> None:
     beside = version == 3  # its own compactor is part of it
