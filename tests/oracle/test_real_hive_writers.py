@@ -341,6 +341,7 @@ def test_hive_has_a_text_for_a_partition_of_null(hive: HiveServer) -> None:
     assert table.scan(where="day is null").to_table().to_pylist() == [{"id": 1, "name": "a", "day": None}]
 
 
+@pytest.mark.in_turn("none")
 def test_hive_3_loses_deletes_that_it_sorts_by_partition(hive: HiveServer) -> None:
     """With buckets it writes deletes into files of other buckets, where it does not look for them, as acidctl does.
 
