@@ -11,14 +11,12 @@ from acidctl.acid.layout import Role
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.base.errors import RefusedError
-from acidctl.compaction.due import below_straddlers
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan_tasks import Spread, bucket_tasks, concat_tasks, open_questions, rebalance_tasks
+from acidctl.compaction.plan_tasks import Spread, open_questions, plan_tasks
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.refusals import (
     refuse_crossing,
     refuse_existing,
-    refuse_lost_rows,
     refuse_odd_names,
     refuse_of_insert_only,
     refuse_twin_base,
@@ -107,44 +105,58 @@ class CompactionPlan:
         return min(levels, key=list(Verify).index, default=Verify.KEYS)
 
 
-def plan_compaction(
-    snapshot: Snapshot,
-    kind: CompactionKind,
-    staging_name: str,
-    writing: Writing | None = None,
-    visibility_txn: int = 0,
-    *,
-    table_type: TableType | None = None,
-    rebalance: int | None = None,
-) -> CompactionPlan:
-    """Plan one location.
+def open_inputs(
+    snapshot: Snapshot, kind: CompactionKind, known: TableType | None = None
+) -> tuple[list[EventFile], TableType]:
+    """Read the footers of the files that a compaction reads; return these files, in read order, and the table's type.
 
     Args:
-        snapshot: taken with the compactor's write-id list (section 7.3).
-        staging_name: an unused hidden name, ``_tmp_<uuid>``.
-        visibility_txn: id of the compaction's own transaction; 0 without a metastore.
-        table_type: the type of the table, if it is known; by default the files show it.
-        rebalance: makes a major compaction give all rows new ids, spread over this many buckets; 0 keeps their number.
+        known: the type according to the user or a metastore; by default the files show it.
 
     Raises:
-        HistoryError, BadDataError, ConflictError: the directories of the location cannot be compacted.
-        RefusedError: the type of the table cannot be determined; or it is insert-only text; or there is nothing to
-            compact below a directory that lies across the last write id.
+        HistoryError: readers of the snapshot need history that a compaction destroyed.
+        BadDataError: a file cannot be read, or has no bucket in its name.
+        RefusedError: the type of the table cannot be determined, or is not `known`.
     """
-    snapshot = below_straddlers(snapshot)
-    refuse_lost_rows(snapshot)
-    state = snapshot.state
     snapshot.require_history()
     files = snapshot.files()
     if kind is CompactionKind.MINOR:
-        deltas = {verdict.name for verdict in state.deltas}
+        deltas = {verdict.name for verdict in snapshot.state.deltas}
         files = [file for file in files if file.directory and file.directory.name in deltas]
     sources = open_event_files(snapshot, files)
-    insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
+    table_type = type_of(snapshot, sources, known)
+    if table_type is TableType.FULL_ACID:
+        refuse_odd_names(snapshot, files)
+    return sources, table_type
+
+
+def plan_compaction(
+    snapshot: Snapshot,
+    sources: Sequence[EventFile],
+    table_type: TableType,
+    kind: CompactionKind,
+    *,
+    staging_name: str,
+    writing: Writing,
+    visibility_txn: int = 0,
+    rebalance: int | None = None,
+) -> CompactionPlan:
+    """Plan one location from its snapshot and the footers of its files.
+
+    Args:
+        snapshot: taken with the compactor's write-id list (section 7.3); no directory lies across its last write id.
+        sources, table_type: see :func:`open_inputs`.
+        staging_name: an unused hidden name, ``_tmp_<uuid>``.
+        visibility_txn: id of the compaction's own transaction; 0 without a metastore.
+        rebalance: makes a major compaction give all rows new ids, spread over this many buckets; 0 keeps their number.
+
+    Raises:
+        BadDataError, ConflictError: the directories of the location cannot be compacted.
+        RefusedError: it is insert-only text, or the result would change what readers see.
+    """
+    state, insert_only = snapshot.state, table_type is TableType.INSERT_ONLY
     if insert_only:
         refuse_of_insert_only(snapshot, kind, is_rebalance=rebalance is not None)
-    else:
-        refuse_odd_names(snapshot, files)
     highest = state.deltas or ((state.base,) if state.base else ())  # a base alone can only be rebalanced
     ids = [v.directory for v in highest if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
@@ -160,25 +172,22 @@ def plan_compaction(
     else:
         insert_name = name_of(Kind.DELTA, low, high)
         delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
-    names = tuple(name for name in (insert_name, delete_name) if name)
     if visibility_txn or rebalance is None:  # else it is planned again, with another name
+        names = tuple(name for name in (insert_name, delete_name) if name)
         refuse_existing(snapshot, names)
         require_read(snapshot, kind, names, inputs, visibility_txn)
     if kind is CompactionKind.MINOR:
         refuse_crossing(snapshot, low, high)
-    staging = snapshot.absolute(staging_name)
-    attempts = f"{staging}/{ATTEMPTS}"
-    tasks: Sequence[BucketTask | ConcatTask | CountTask]
-    spread: Spread | None = None
-    version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
     if rebalance is not None:
-        version = 2  # every event becomes an insert
         refuse_twin_base(snapshot)
-        spread, tasks = rebalance_tasks(snapshot, sources, attempts, writing or Writing(), rebalance)
-    elif insert_only:
-        tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
-    else:
-        tasks = bucket_tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
+    staging = snapshot.absolute(staging_name)
+    # Every event of a rebalance becomes an insert.
+    is_v1 = rebalance is None and (insert_only or any(map(_is_v1, sources)))
+    version = 0 if is_v1 else 2
+    spread, tasks = plan_tasks(
+        snapshot, kind, sources, f"{staging}/{ATTEMPTS}", writing,
+        insert_only=insert_only, acid_version=version, rebalance=rebalance,
+    )  # fmt: skip
     events = [sum(s.rows for s in sources if (s.file.role is Role.DELETE) is is_delete) for is_delete in (False, True)]
     return CompactionPlan(
         snapshot,
@@ -196,7 +205,7 @@ def plan_compaction(
         delete_events=events[1],
         input_bytes=sum(source.file.size for source in sources),
         spread=spread,
-        questions=() if insert_only else tuple(open_questions(kind, sources, writing or Writing())),
+        questions=() if insert_only else tuple(open_questions(kind, sources, writing)),
     )
 
 

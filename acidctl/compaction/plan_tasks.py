@@ -29,11 +29,12 @@ from acidctl.compaction.tasks import (
     FileTask,
     Input,
 )
+from acidctl.location.metastore_schema import Declared
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import FIRST_READ
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import bloom_ids
-from acidctl.rows.convert.conform import How, conform
+from acidctl.rows.convert.conform import require_convertible
 from acidctl.rows.convert.matching import merge_row_types
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills, is_misplaced
@@ -46,30 +47,87 @@ _FEWEST = 100_000
 """A task of a rebalance has rows of this many stored bytes in memory, or this many rows if those are more."""
 
 
-def bucket_tasks(
+def plan_tasks(
     snapshot: Snapshot,
     kind: CompactionKind,
     sources: Sequence[EventFile],
     attempts: str,
     writing: Writing,
     *,
+    insert_only: bool,
     acid_version: int,
-) -> list[BucketTask]:
-    """Return the tasks of a full-ACID location, one for each bucket, or several if the task size is set.
+    rebalance: int | None,
+) -> tuple[Spread | None, Sequence[BucketTask | ConcatTask | CountTask]]:
+    """Return the tasks of a location, one for each bucket, or several if the task size is set.
 
     Args:
+        sources: in read order; none of an insert-only table has ACID columns.
         attempts: absolute path of the directory for outputs.
+        writing: if it overrides settings of ORC, no stripe is copied.
+        rebalance: see :func:`acidctl.compaction.plan.plan_compaction`; the tasks only count the rows then.
+
+    Returns:
+        How a rebalance writes its rows, else None; and the tasks.
 
     Raises:
-        RefusedError: Hive reads a file differently from acidctl, or the output cannot hold all values.
+        RefusedError: Hive reads a file differently from acidctl, or the output cannot hold all values; the files have
+            several formats, or are text that cannot be concatenated; settings of ORC are given for files of another
+            format; or there are too many buckets.
     """
+    if insert_only and not sources:
+        return None, []
     inserts, deletes = _by_role(sources)
-    shared = _shared(
-        snapshot, kind, inserts, _row_type(snapshot, inserts or deletes), attempts=attempts, writing=writing
-    )
+    format_ = one_format(snapshot, sources) if insert_only else Format.ORC
+    if format_ is Format.TEXT:
+        require_plain_lines(snapshot, sources)
+    of_rows = inserts if rebalance is not None else inserts or deletes
+    by_age = sorted(of_rows, key=lambda source: source.file.max_write_id)
+    row = _row_type(snapshot, by_age, format_, insert_only=insert_only)
+    if writing.overrides and format_ is not Format.ORC:
+        raise RefusedError(
+            f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",
+            f"its files are {format_}, and settings such as compression and stripe size are ORC's",
+            "leave them out: the newest file's are taken",
+        )
+    refuse_differing(snapshot, inserts, row, writing.reader)
+    _refuse_unconverted(inserts, row)
+    settings = writing.settings_for(by_age[-1] if inserts else None, kind)
+    bloom_ids(settings.bloom_columns, row)  # refuses columns that cannot have them
+    shared = {
+        "storage": snapshot.fs.spec,
+        "attempts": attempts,
+        "row": row,
+        "settings": settings,
+        "may_copy": not writing.overrides and rebalance is None,
+        "verify": writing.verify,
+        "reader": writing.reader,
+        "applies_all": writing.apply_all_deletes,
+    }
+    if insert_only:
+        return None, _concat_tasks(shared, sources, format_, snapshot.declared)
     killing = [source for source in sources if source.is_delete or source.may_hold_changes]
-    least = writing.task_bytes or FINEST
-    inserts_of, deletes_of = _by_bucket(inserts), _by_bucket(deletes if kind is CompactionKind.MINOR else ())
+    of_bucket = shared | {"kind": kind, "write_ids": snapshot.write_ids, "acid_version": acid_version}
+    if rebalance is None:
+        written = deletes if kind is CompactionKind.MINOR else []
+        return None, _bucket_tasks(of_bucket, inserts, written, killing, sources, task_bytes=writing.task_bytes)
+    buckets = rebalance or _buckets_of(snapshot)
+    if min(buckets, sum(source.rows for source in inserts)) > MAX_BUCKET + 1:
+        what = f"cannot rebalance {snapshot.fs.display(snapshot.path)} over {buckets} buckets"
+        raise RefusedError(what, f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer --buckets")
+    return _rebalance_tasks(of_bucket, inserts, killing, sources, buckets)
+
+
+def _bucket_tasks(
+    shared: dict[str, Any],
+    inserts: Sequence[EventFile],
+    deletes: Sequence[EventFile],
+    killing: Sequence[EventFile],
+    sources: Sequence[EventFile],
+    *,
+    task_bytes: int | None,
+) -> list[BucketTask]:
+    least = task_bytes or FINEST
+    inserts_of, deletes_of = _by_bucket(inserts), _by_bucket(deletes)
     buckets = sorted({source.file.bucket for source in sources})
     kills_of = [Kills(tuple(killing) if bucket in inserts_of else ()) for bucket in buckets]
     if killing and len(buckets) > 1:
@@ -85,53 +143,20 @@ def bucket_tasks(
             **_amount([*rows, *events]),
             bucket=bucket,
             calendar=_calendar_of(rows),
-            kind=kind,
             inserts=_inputs_of(rows),
             deletes=_inputs_of(events),
             kills=_inputs_of(kills.files),
             kills_of=kills.buckets,
-            write_ids=snapshot.write_ids,
-            acid_version=acid_version,
             pieces=tuple(pieces) if len(pieces) > 1 else (),
         )
-        tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
+        tasks += cut(whole, task_bytes) if task_bytes else [whole]
     return tasks
 
 
-def concat_tasks(
-    snapshot: Snapshot, kind: CompactionKind, sources: Sequence[EventFile], attempts: str, writing: Writing
+def _concat_tasks(
+    shared: dict[str, Any], sources: Sequence[EventFile], format_: Format, declared: Declared | None
 ) -> list[ConcatTask]:
-    """Return the tasks of an insert-only location, one for each bucket number.
-
-    Args:
-        kind: decides the size of stripes.
-        sources: the files, in read order, none with ACID columns; a file without a number in its name goes to bucket 0.
-        attempts: absolute path of the directory for outputs.
-        writing: if it overrides settings of ORC, no stripe is copied.
-
-    Raises:
-        RefusedError: the files have several formats, or are text that cannot be concatenated; or settings of ORC are
-            given for files of another format.
-    """
-    if not sources:
-        return []
-    format_ = one_format(snapshot, sources)
-    if format_ is Format.TEXT:
-        require_plain_lines(snapshot, sources)
-    by_age = _by_age(sources)
-    # Hive also writes empty files without columns.
-    types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
-    # Parquet and text have their own conversions, which refuse what they cannot convert.
-    row = output_row_type(snapshot, types) if format_ is Format.ORC else merge_row_types(types)
-    if format_ is Format.PARQUET:
-        require_known_widths(snapshot, types, row)
-    if writing.overrides and format_ is not Format.ORC:
-        raise RefusedError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",
-            f"its files are {format_}, and settings such as compression and stripe size are ORC's",
-            "leave them out: the newest file's are taken",
-        )
-    shared = _shared(snapshot, kind, sources, row, attempts=attempts, writing=writing)
+    """Return a task for each bucket number; a file without a number in its name goes to bucket 0."""
     by_bucket: defaultdict[int, list[EventFile]] = defaultdict(list)
     for source in sources:
         by_bucket[max(source.file.bucket, 0)].append(source)
@@ -143,7 +168,7 @@ def concat_tasks(
             sources=_inputs_of(files),
             format=format_,
             calendar=_calendar_of([source for source in files if source.rows]),
-            declared=snapshot.declared if format_ is Format.TEXT else None,
+            declared=declared if format_ is Format.TEXT else None,
         )
         for bucket, files in sorted(by_bucket.items())
     ]
@@ -182,23 +207,14 @@ class Spread:
         return tasks
 
 
-def rebalance_tasks(
-    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, buckets: int
+def _rebalance_tasks(
+    shared: dict[str, Any],
+    inserts: Sequence[EventFile],
+    killing: Sequence[EventFile],
+    sources: Sequence[EventFile],
+    buckets: int,
 ) -> tuple[Spread, list[CountTask]]:
-    """Return the plan of a rebalance, and the tasks that count its rows first.
-
-    Args:
-        buckets: how many buckets get rows; 0 keeps the present number.
-
-    Raises:
-        RefusedError: there are too many buckets.
-    """
-    inserts, _ = _by_role(sources)
-    row = _row_type(snapshot, inserts)
-    shared = _shared(snapshot, CompactionKind.MAJOR, inserts, row, attempts=attempts, writing=writing) | {
-        "may_copy": False
-    }
-    killing = [source for source in sources if source.is_delete or source.may_hold_changes]
+    """Return the plan of a rebalance, and the tasks that count its rows first."""
     kills = [Kills(())] * len(inserts)
     if killing:
         kills = BucketNumbers(sources).kills_of([(source,) for source in inserts], killing)
@@ -207,12 +223,9 @@ def rebalance_tasks(
         **_amount(inserts),
         bucket=0,
         calendar=_calendar_of(inserts),
-        kind=CompactionKind.MAJOR,
         inserts=_inputs_of(inserts),
         deletes=(),
         kills=_inputs_of(killing),
-        write_ids=snapshot.write_ids,
-        acid_version=2,
     )
     of_file = {field.name: getattr(like, field.name) for field in fields(FileTask)}
     tasks = []
@@ -222,18 +235,8 @@ def rebalance_tasks(
         part = slice(first, first + 1 + len(others))
         counted = {"inserts": like.inserts[part], "first": first, "write_ids": like.write_ids}
         tasks.append(CountTask(**of_file | _amount(inserts[part]) | counted | _killing(kills[part])))
-    buckets = buckets or _buckets_of(snapshot)
-    _refuse_too_much(snapshot, like, buckets)
     most = max(_FEWEST, like.rows * _AT_ONCE // max(like.weight, 1))
     return Spread(buckets, like, tuple(kills), most), tasks
-
-
-def _refuse_too_much(snapshot: Snapshot, like: BucketTask, buckets: int) -> None:
-    what = f"cannot rebalance {snapshot.fs.display(snapshot.path)}"
-    if min(buckets, like.rows) > MAX_BUCKET + 1:
-        raise RefusedError(
-            f"{what} over {buckets} buckets", f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer --buckets"
-        )
 
 
 def _buckets_of(snapshot: Snapshot) -> int:
@@ -246,50 +249,33 @@ def _buckets_of(snapshot: Snapshot) -> int:
 # --- the fields of several kinds of task -----------------------------------------------------------------------------
 
 
-def _shared(
-    snapshot: Snapshot,
-    kind: CompactionKind,
-    rows: Sequence[EventFile],
-    row: OrcType,
-    *,
-    attempts: str,
-    writing: Writing,
-) -> dict[str, Any]:
-    """Return the fields that all tasks of a location share.
-
-    Args:
-        rows: the files of rows.
-        row: the columns of the output.
-    """
-    refuse_differing(snapshot, rows, row, writing.reader)
-    _refuse_unconverted(rows, row)
-    settings = writing.settings_for(_by_age(rows)[-1] if rows else None, kind)
-    bloom_ids(settings.bloom_columns, row)  # refuses columns that cannot have them
-    return {
-        "storage": snapshot.fs.spec,
-        "attempts": attempts,
-        "row": row,
-        "settings": settings,
-        "may_copy": not writing.overrides,
-        "verify": writing.verify,
-        "reader": writing.reader,
-        "applies_all": writing.apply_all_deletes,
-    }
+def _row_type(snapshot: Snapshot, by_age: Sequence[EventFile], format_: Format, *, insert_only: bool) -> OrcType:
+    """Return the columns of the output; `by_age` are the files of rows, the newest last."""
+    # Hive also writes empty files without columns to insert-only tables.
+    wide = [source for source in by_age if source.rows or not insert_only] or by_age[-1:]
+    types = [source.row_type for source in wide]
+    if not types:
+        return OrcType("struct")
+    if format_ is Format.ORC:
+        return output_row_type(snapshot, types)
+    row = merge_row_types(types)  # Parquet and text have their own conversions, which refuse what they cannot convert
+    if format_ is Format.PARQUET:
+        require_known_widths(snapshot, types, row)
+    return row
 
 
 def _refuse_unconverted(sources: Sequence[EventFile], row: OrcType) -> None:
-    """Refuse columns whose types alone show that they do not become those of the result: conversions of no rows.
+    """Refuse columns whose types alone show that they do not become those of the result.
 
     Raises:
-        BadDataError, RefusedError: see :func:`conform`, or :func:`difference` for Parquet.
+        BadDataError, RefusedError: see :func:`require_convertible`, or :func:`difference` for Parquet.
     """
     for source in sources:
         shown = source.fs.display(source.path)
         if not source.rows:
             continue
         if source.format is Format.ORC:
-            nothing = pa.nulls(0, arrow_type(source.row_type))  # pa.array makes no unions
-            conform(nothing, source.row_type, row, shown, how=How(for_good=True))
+            require_convertible(source.row_type, row, shown)
         elif source.format is Format.PARQUET and (why := difference(source.row_type, pa.schema([]), row)):
             raise RefusedError(f"cannot compact {shown} with the other files", why, "let Hive compact it")
 
@@ -323,10 +309,6 @@ def _killing(kills: Sequence[Kills]) -> dict[str, Any]:
     }
 
 
-def _by_age(sources: Iterable[EventFile]) -> list[EventFile]:
-    return sorted(sources, key=lambda source: source.file.max_write_id)
-
-
 def _by_role(sources: Iterable[EventFile]) -> tuple[list[EventFile], list[EventFile]]:
     inserts: list[EventFile] = []
     deletes: list[EventFile] = []
@@ -340,11 +322,6 @@ def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]
     for source in sources:
         by_bucket[source.file.bucket].append(source)
     return by_bucket
-
-
-def _row_type(snapshot: Snapshot, sources: Sequence[EventFile]) -> OrcType:
-    types = [source.row_type for source in _by_age(sources)]
-    return output_row_type(snapshot, types) if types else OrcType("struct")
 
 
 def _calendar_of(sources: Sequence[EventFile]) -> int:

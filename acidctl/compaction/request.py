@@ -24,8 +24,8 @@ from acidctl.base.nearest import member
 from acidctl.compaction.beside_hive import busy, refuse_old_ids, refuse_rebalance
 from acidctl.compaction.due import below_straddlers, refuse_sorted, why_idle
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
-from acidctl.compaction.refusals import refuse_unsafe
+from acidctl.compaction.plan import CompactionPlan, open_inputs, plan_compaction
+from acidctl.compaction.refusals import refuse_lost_rows, refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed
 from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.location.change.lock import Locking
@@ -260,13 +260,16 @@ def plan_resolved(location: ResolvedLocation, request: CompactionRequest) -> Pla
         if busy_error is not None:
             raise busy_error
         refuse_unsafe(snapshot, time.time(), force=request.force)
+        refuse_lost_rows(snapshot)
+        sources, table_type = open_inputs(snapshot, decision.kind, request.table_type)
         plan = plan_compaction(
             snapshot,
+            sources,
+            table_type,
             decision.kind,
-            f"_tmp_{uuid.uuid4()}",
-            request.writing,
-            request.visibility_txn,
-            table_type=request.table_type,
+            staging_name=f"_tmp_{uuid.uuid4()}",
+            writing=request.writing,
+            visibility_txn=request.visibility_txn,
             rebalance=request.buckets if request.mode is Mode.REBALANCE else None,
         )
     except AcidctlError as error:

@@ -135,11 +135,12 @@ def timed(work: Callable[[], dict[str, Any]], late: list[str]) -> dict[str, Any]
 
 def compact_here(table: str, kind: str, verify: str, late: list[str]) -> dict[str, Any]:
     """Compact with acidctl, all of it in this process."""
+    from support.compacting import plan_compaction
+
     from acidctl.acid.compaction_kind import CompactionKind
     from acidctl.acid.writeids import ValidWriteIds
     from acidctl.base.imports import leave_out_pandas
     from acidctl.compaction.output_settings import Writing
-    from acidctl.compaction.plan import plan_compaction
     from acidctl.compaction.proof.checksum import Verify
     from acidctl.compaction.run import compact
     from acidctl.location.snapshot import take_snapshot

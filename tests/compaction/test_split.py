@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.compacting import copy_table, run_compaction
+from support.compacting import copy_table, plan_compaction, run_compaction
 from support.files.acid_files import AB, B0, acid_batch, write_acid
 from support.tables import ids_in, pairs_of, snapshot_of
 
@@ -18,7 +18,6 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.publish import publish, stage_directories
 from acidctl.compaction.run import compact
 from acidctl.compaction.split import split

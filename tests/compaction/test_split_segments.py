@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.compacting import copy_table, run_compaction
+from support.compacting import copy_table, plan_compaction, run_compaction
 from support.files.acid_files import AB, B0, delete, insert, write_acid, write_by_pyorc
 from support.tables import ids_in, pairs_of, snapshot_of
 
@@ -17,7 +17,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction import split
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.run import compact
 from acidctl.compaction.split import cut, joined_groups, shared_out
 from acidctl.compaction.tasks import BucketTask, ConcatTask, StripeGroup

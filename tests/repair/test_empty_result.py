@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import Result
+from support.compacting import plan_compaction
 from support.files.acid_files import delete, insert, write_by_pyorc
 from support.repairing import FS, NOW, planned, repair, rows, rules, scope_of, tree
 from support.tables import CLEAN_NOW, snapshot_of
@@ -18,7 +19,6 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import BadDataError, ConflictError
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.compaction.plan import plan_compaction
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import undo_last

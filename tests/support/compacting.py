@@ -10,12 +10,16 @@ from pathlib import Path
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.compaction import plan
+from acidctl.compaction.due import below_straddlers
 from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.refusals import refuse_lost_rows
 from acidctl.compaction.request import CompactionRequest, Mode, NoWork, PlanRefused, carry_out, plan_location
 from acidctl.compaction.run import Compacted
 from acidctl.location.change.lock import Locking
 from acidctl.location.find import find
 from acidctl.location.metastore_schema import Declared
+from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.orc.types import OrcType, hive_type
 
@@ -72,3 +76,29 @@ def compact_location(
     if outcome.error:
         raise outcome.error
     return outcome
+
+
+def plan_compaction(
+    snapshot: Snapshot,
+    kind: CompactionKind,
+    staging_name: str,
+    writing: Writing | None = None,
+    visibility_txn: int = 0,
+    *,
+    table_type: TableType | None = None,
+    rebalance: int | None = None,
+) -> plan.CompactionPlan:
+    """Plan the compaction of a snapshot in the order of `plan_resolved`, whatever is due."""
+    snapshot = below_straddlers(snapshot)
+    refuse_lost_rows(snapshot)
+    sources, known = plan.open_inputs(snapshot, kind, table_type)
+    return plan.plan_compaction(
+        snapshot,
+        sources,
+        known,
+        kind,
+        staging_name=staging_name,
+        writing=writing or Writing(),
+        visibility_txn=visibility_txn,
+        rebalance=rebalance,
+    )

@@ -12,7 +12,7 @@ from acidctl.base.errors import BadDataError, RefusedError
 from acidctl.orc.arrow import below, struct_of, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.types import OrcType, arrow_type, hive_type
-from acidctl.rows.convert.leaves import convert_leaf, require_known
+from acidctl.rows.convert.leaves import convert_leaf, require_known, why_not_converted
 from acidctl.rows.convert.matching import alike, fields_of
 from acidctl.rows.convert.times import HivesDifferError, NoConversion
 
@@ -33,6 +33,7 @@ class How:
 
 
 AS_ORC = How()
+_NESTED = frozenset({"struct", "array", "map", "uniontype"})
 
 
 def all_null(count: int, kind: pa.DataType) -> pa.Array:
@@ -84,8 +85,8 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
     if alike(own, target):
         return column
     try:
-        if own.kind != target.kind and (own.children or target.children):
-            raise NoConversion("Hive does not convert it either")
+        if not _NESTED.isdisjoint((own.kind, target.kind)) and (why := _why_not(own, target)):
+            raise NoConversion(why)
         if own.kind == "struct":
             return _struct(column, own, target, path, how)
         if own.kind in ("array", "map"):
@@ -108,11 +109,46 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
             else "let Hive compact it",
         ) from error
     except NoConversion as error:
-        raise BadDataError(
-            f"cannot read column {name} of {path}",
-            f"it is {hive_type(own)} there and {hive_type(target)} in the table: {error}",
-            "choose other columns with --columns, or let Hive read it",
-        ) from error
+        raise _not_converted(own, target, name, path, error) from error
+
+
+def require_convertible(own: OrcType, target: OrcType, path: str, name: str = "", *, is_top: bool = True) -> None:
+    """Refuse types that :func:`convert` does not convert, whatever the values are.
+
+    Args:
+        own, target: see :func:`conform`, or :func:`convert` if it is not the top.
+
+    Raises:
+        BadDataError: a column cannot be converted.
+    """
+    if alike(own, target):
+        return
+    if why := _why_not(own, target):
+        raise _not_converted(own, target, name, path, NoConversion(why))
+    if own.kind == "struct":
+        places = zip(fields_of(own, target, is_top=is_top), target.names, target.children, strict=True)
+        parts = [(own.children[place], child, field) for place, field, child in places if place is not None]
+    else:
+        parts = [(*pair, name) for pair in zip(own.children, target.children, strict=False)]
+    for part, child, field in parts:
+        require_convertible(part, child, path, field, is_top=False)
+
+
+def _why_not(own: OrcType, target: OrcType) -> str:
+    if _NESTED.isdisjoint((own.kind, target.kind)):
+        return why_not_converted(own.kind, target.kind)
+    if own.kind != target.kind:
+        return "Hive does not convert it either"
+    count = len(own.children)
+    return f"it has {count} alternatives" if own.kind == "uniontype" and count > len(target.children) else ""
+
+
+def _not_converted(own: OrcType, target: OrcType, name: str, path: str, why: NoConversion) -> BadDataError:
+    return BadDataError(
+        f"cannot read column {name} of {path}",
+        f"it is {hive_type(own)} there and {hive_type(target)} in the table: {why}",
+        "choose other columns with --columns, or let Hive read it",
+    )
 
 
 def _struct(
@@ -130,8 +166,6 @@ def _struct(
 
 def _union(column: pa.UnionArray, own: OrcType, target: OrcType, name: str, path: str, *, how: How) -> pa.UnionArray:
     count, members = len(own.children), len(target.children)
-    if count > members:
-        raise NoConversion(f"it has {count} alternatives")
     pairs = zip(own.children, target.children, strict=False)
     children = [convert(column.field(i), *pair, name, path, how=how) for i, pair in enumerate(pairs)]
     children += [all_null(len(column), arrow_type(kind)) for kind in target.children[count:]]

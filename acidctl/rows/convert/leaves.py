@@ -65,6 +65,8 @@ def convert_leaf(
         raise NoConversion("no Hive reads that from Parquet: give the column its old type again")
     if parquet and not _is_common(*kinds):
         raise NoConversion("Hive converts that from Parquet in its own way, which acidctl does not know")
+    if why := why_not_converted(*kinds):
+        raise NoConversion(why)
     try:
         if own.kind in TIMESTAMP_KINDS and target.kind in TIMESTAMP_KINDS:
             return column if isinstance(column.type, WideTimestamp) else column.cast(arrow_type(target))
@@ -72,7 +74,7 @@ def convert_leaf(
             column, own = column.cast(pa.string()), OrcType("string")
         if target.kind in _TEXTS:
             return _fitted(column if own.kind in _TEXTS else _texts(column, own, by), own, target)
-        if own.kind in _TEXTS and is_converted(*kinds):
+        if own.kind in _TEXTS:
             if own.kind == "char":  # as text it has no padding, as BINARY all of it
                 column = pc.ascii_rtrim(column, " ")
                 column = pc.utf8_rpad(column, own.max_length) if target.kind == "binary" else column
@@ -81,12 +83,24 @@ def convert_leaf(
             return convert_leaf(column.cast(pa.int32()), OrcType("int"), target)
         if own.kind in _NUMBERS and target.kind in ("boolean", *_NUMBERS):
             return _number(column, own, target)
-        if (converted := _time(column, own, target, by)) is not None:
-            return converted
+        return _time(column, own, target, by)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise NoConversion(str(error).splitlines()[0]) from error
-    raise NoConversion(
-        "acidctl does not convert it as Hive does" if is_converted(*kinds) else "Hive does not convert it either"
+
+
+def why_not_converted(own: str, target: str) -> str:
+    """Return why acidctl does not convert one primitive kind to another, whatever the values are; empty if it does."""
+    numbers = ("boolean", *_NUMBERS)
+    if target in _TEXTS or (own in TIMESTAMP_KINDS and target in TIMESTAMP_KINDS):
+        return ""
+    if own in _TEXTS and target != "timestamp with local time zone":
+        return ""
+    if own in numbers and target in (*numbers, "timestamp"):
+        return ""
+    if (own == "timestamp" and target in ("date", *numbers)) or (own, target) == ("date", "timestamp"):
+        return ""
+    return (
+        "acidctl does not convert it as Hive does" if is_converted(own, target) else "Hive does not convert it either"
     )
 
 
@@ -233,16 +247,12 @@ def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> p
 # --- times -----------------------------------------------------------------------------------------------------------
 
 
-def _time(column: pa.Array, own: OrcType, target: OrcType, by: Hive) -> pa.Array | None:
-    """Convert to or from a time; return None for types that are not converted."""
-    if (own.kind, target.kind) == ("timestamp", "date"):
+def _time(column: pa.Array, own: OrcType, target: OrcType, by: Hive) -> pa.Array:
+    """Convert to or from a time."""
+    if target.kind == "date":
         return column.cast(arrow_type(target), safe=False)
     if target.kind == "timestamp":
-        if own.kind == "date":
-            return _timestamps(column.cast(pa.timestamp("s")))
-        return times_of(column, by) if own.kind in ("boolean", *_NUMBERS) else None
-    if own.kind != "timestamp" or target.kind not in ("boolean", *_NUMBERS):
-        return None
+        return _timestamps(column.cast(pa.timestamp("s"))) if own.kind == "date" else times_of(column, by)
     if target.kind == "decimal" and by is Hive.HIVE4:
         return _decimal(exact_seconds(column), target)
     if target.kind in (*_FLOATS, "decimal"):
@@ -268,8 +278,6 @@ def _parsed(column: pa.Array, target: OrcType, by: Hive) -> pa.Array:
         return dates_of(column, by)
     if target.kind == "timestamp":
         return timestamps_of(column, by)
-    if target.kind in TIMESTAMP_KINDS:
-        raise NoConversion("acidctl does not convert it as Hive does")
     return _each(column, _parser(target), target)
 
 

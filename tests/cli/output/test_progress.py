@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.compacting import plan_compaction
 from support.memory_store import MemoryFileSystem
 from support.terminals import Terminals
 
@@ -24,7 +25,6 @@ from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.location.walk import list_entries, listening, walk_locations
 from acidctl.verbs.compact import _Bytes

@@ -30,17 +30,18 @@ from acidctl.compaction.concat.insert_only import run_concat
 from acidctl.compaction.concat.parquet import renamed
 from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan_tasks import concat_tasks
+from acidctl.compaction.plan_tasks import plan_tasks
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.tasks import BucketResult, ConcatTask
 from acidctl.location.metastore_schema import Declared, TextLayout
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import wide
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered
 from acidctl.orc.write.stripe_encoder import WriterSettings
-from acidctl.rows.read.events import open_event_files
+from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
@@ -53,7 +54,13 @@ def tasks_of(table: Path, directory: Path, columns: Columns = (), **writing: Any
     directory.mkdir(parents=True, exist_ok=True)
     snapshot = replace(snapshot_of(table), table=Declared(columns, ""))
     sources = open_event_files(snapshot, snapshot.files())
-    return concat_tasks(snapshot, MAJOR, sources, str(directory), Writing(**writing))
+    return concat_tasks(snapshot, sources, directory, Writing(**writing))
+
+
+def concat_tasks(snapshot: Snapshot, sources: list[EventFile], directory: Path, writing: Writing) -> list[ConcatTask]:
+    options: dict[str, Any] = {"insert_only": True, "acid_version": 0, "rebalance": None}
+    _, tasks = plan_tasks(snapshot, MAJOR, sources, str(directory), writing, **options)
+    return [task for task in tasks if isinstance(task, ConcatTask)]
 
 
 HIVE4 = Hive.HIVE4
@@ -339,7 +346,7 @@ def concat_text(table: Path, said: Declared, **writing: Any) -> list[bytes]:
     snapshot = replace(snapshot_of(table), declared=said)
     sources = open_event_files(snapshot, snapshot.files())
     made = []
-    for task in concat_tasks(snapshot, MAJOR, sources, str(attempts), Writing(**writing)):
+    for task in concat_tasks(snapshot, sources, attempts, Writing(**writing)):
         if output := run_concat(pickle.loads(pickle.dumps(task))).inserts:
             assert output.expected == output.found
             made.append(Path(output.attempt_path).read_bytes())

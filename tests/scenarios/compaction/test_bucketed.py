@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.compacting import run_compaction
+from support.compacting import plan_compaction, run_compaction
 from support.files.acid_files import Event, delete, insert, write_acid, write_plain
 from support.files.orc_bytes import retailed
 from support.tables import mark, read_rows, snapshot_of
@@ -15,7 +15,7 @@ from support.tables import mark, read_rows, snapshot_of
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import BadDataError, RefusedError
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.tasks import BucketTask
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.reader import OrcFile

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
+from support.compacting import plan_compaction
 from support.files.acid_files import batch_of, struct, write_deletes, write_delta, write_plain
 from support.tables import json_rows, snapshot_of
 from support.trouble.faults import Faults, FaultyFileSystem
@@ -23,7 +24,6 @@ from acidctl.acid.listing import TableType
 from acidctl.base.errors import AcidctlError, BadDataError, StorageError, VerifyError
 from acidctl.compaction.merge import written
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.run import compact
 from acidctl.orc.types import OrcType

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import Result
-from support.compacting import compact_location
+from support.compacting import compact_location, plan_compaction
 from support.files.acid_files import ID, delete, insert, write_acid, write_orc
 from support.tables import snapshot_of
 
@@ -15,7 +15,7 @@ from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.request import CompactionRequest, Mode
 
 Acidctl = Callable[..., Result]

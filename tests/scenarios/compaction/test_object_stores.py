@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.compacting import compact_location
+from support.compacting import compact_location, plan_compaction
 from support.files.acid_files import B0, write_acid
 from support.made.objects import OBJECTS, copy_of, files, names, opened, snapshot_at, table_of_buckets, upload
 from support.memory_store import MemoryFileSystem
@@ -24,7 +24,7 @@ from acidctl.acid.writeids import ValidTxns
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError, StorageError
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted, compact
 from acidctl.location.change.lock import LOCK, Locking

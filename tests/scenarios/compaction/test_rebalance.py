@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.compacting import plan_compaction
 from support.files.acid_files import AB, B1, INSERT, UPDATE, acid_batch, delete, insert, write_acid, write_plain
 from support.made.random_tables import ROW, make_table
 from support.tables import ids_in, read_rows, snapshot_of
@@ -27,7 +28,7 @@ from acidctl.compaction import plan_tasks
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.proof.checksum import Verify
 from acidctl.compaction.run import Compacted, compact
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc as pyarrow_orc
+from support.compacting import plan_compaction
 from support.files.acid_files import B0, write_acid
 from support.tables import pairs_of, snapshot_of
 
@@ -20,7 +21,7 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, compact

@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from support.compacting import plan_compaction
 from support.made.objects import names, table_of_buckets, upload
 from support.memory_store import MemoryFileSystem
 from support.tables import read_rows, snapshot_of
@@ -15,7 +16,6 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import StorageError
-from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.run import Compacted, compact
 from acidctl.location.change.own_files import OWNER
 from acidctl.location.change.publication import INTENT, half_published

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from pyarrow import parquet as pq
-from support.compacting import run_compaction
+from support.compacting import plan_compaction, run_compaction
 from support.files.acid_files import B0, events_batch, inserts, struct, write_acid, write_plain
 from support.tables import json_rows, read_rows, snapshot_of
 
@@ -30,7 +30,6 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import plan_compaction
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.rows.scan.scan import Scan

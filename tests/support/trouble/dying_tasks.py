@@ -12,9 +12,10 @@ from pathlib import Path
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import BadDataError
 from acidctl.compaction.kernel import run_task
-from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.tasks import BucketResult, Task
+from support.compacting import plan_compaction
 from support.files.acid_files import B0, write_acid
 from support.tables import snapshot_of
 
