@@ -15,7 +15,7 @@ from acidctl.acid.listing import Entry
 from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, unexpected
 from acidctl.cleaning.leftovers import query_staging
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored, in_trash
-from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
+from acidctl.cleaning.plan import CleaningPlan, Removal, plan_again, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import (
     TrashRun,
@@ -47,15 +47,17 @@ def never() -> bool:
 
 def apply_plan(
     plan: CleaningPlan,
+    now: CleaningPlan,
     how: How = How.TRASH,
     *,
     run_id: str = "",
     should_stop: Callable[[], bool] = never,
     on_removed: Callable[[Removal], None] | None = None,
 ) -> Cleaned:
-    """Carry a plan out, after listing the location again.
+    """Remove the entries of a plan, one after another.
 
     Args:
+        now: the plan of the location as it is now, see :func:`acidctl.cleaning.plan.plan_again`.
         run_id: id of the run in the trash, the same for all locations of one cleaning; default: a new id.
         should_stop: called before every entry; once it is true, the remaining entries stay.
         on_removed: called after every entry.
@@ -69,11 +71,17 @@ def apply_plan(
         return Cleaned.after(plan)
     fs = plan.snapshot.fs
     _require_children(plan)
-    _refuse_store(fs, how, plan.shown)
-    fresh = _refuse_changed(plan)
+    if how is How.TRASH and not fs.can_rename:
+        raise RefusedError(
+            f"{plan.shown} can have no trash",
+            "its store has no rename: only deleting at once is possible there",
+            "give --no-trash; it cannot be undone",
+        )
+    refuse_locked(fs, plan.snapshot.path)
+    _refuse_changed(plan, now)
     if should_stop():
         return Cleaned.after(plan)
-    run = TrashRun.of(fresh, plan.names, plan.bytes, run_id) if how is How.TRASH else None
+    run = TrashRun.of(now.snapshot, plan.names, plan.bytes, run_id) if how is How.TRASH else None
     removed: list[Removal] = []
     try:
         if run:
@@ -131,38 +139,20 @@ def _remove(fs: FileSystem, source: str, run: TrashRun | None) -> None:
         ) from error
 
 
-def _refuse_store(fs: FileSystem, how: How, shown: str) -> None:
-    if how is How.TRASH and not fs.can_rename:
-        raise RefusedError(
-            f"{shown} can have no trash",
-            "its store has no rename: only deleting at once is possible there",
-            "give --no-trash; it cannot be undone",
-        )
-
-
-def _refuse_changed(plan: CleaningPlan) -> Snapshot:
-    before = plan.snapshot
-    snapshot = plan.look_again()
-    refuse_locked(before.fs, before.path)
-    now = plan_cleaning(snapshot, plan.policy)
+def _refuse_changed(plan: CleaningPlan, now: CleaningPlan) -> None:
+    what = f"{plan.shown} changed since it was planned"
     if missing := set(plan.names) - set(now.names):
+        raise ConflictError(what, f"{min(missing)} may no longer be removed", "nothing was removed; plan again")
+    if changed := _entries_of(plan.names, plan.snapshot) ^ _entries_of(plan.names, now.snapshot):
+        path = min(entry.path for entry in changed)
         raise ConflictError(
-            f"{before.fs.display(before.path)} changed since it was planned",
-            f"{min(missing)} may no longer be removed",
-            "nothing was removed; plan again",
+            what, f"{path} is not what it was: the table may be another one now", "nothing was removed; plan again"
         )
-    if changed := _entries_of(plan.names, before) ^ _entries_of(plan.names, snapshot):
-        raise ConflictError(
-            f"{before.fs.display(before.path)} changed since it was planned",
-            f"{min(entry.path for entry in changed)} is not what it was: the table may be another one now",
-            "nothing was removed; plan again",
-        )
-    return snapshot
 
 
 def _entries_of(names: Sequence[str], snapshot: Snapshot) -> set[Entry]:
-    wanted = set(names)
-    return {entry for entry in snapshot.listing.entries if entry.path.partition("/")[0] in wanted and not entry.is_dir}
+    files = snapshot.listing.files_by_child
+    return {entry for name in names for entry in files.get(name, ())}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +190,7 @@ def carry_out(
     should_stop: Callable[[], bool] = never,
     on_removed: Callable[[Removal], None] | None = None,
 ) -> Cleaned:
-    """Carry a plan out under the lock of its location.
+    """Carry a plan out under the lock of its location, if the location still has the same plan.
 
     For other arguments and errors see :func:`acidctl.cleaning.apply.apply_plan`.
 
@@ -209,7 +199,7 @@ def carry_out(
     """
     snapshot = plan.snapshot
     with locking.at(snapshot.fs, snapshot.path):
-        cleaned = apply_plan(plan, how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
+        cleaned = apply_plan(plan, plan_again(plan), how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
         if cleaned.is_changed:
             log_done(snapshot.fs, snapshot.path, _clean_entry(cleaned, how, night), locking.tell)
         return cleaned

@@ -98,13 +98,6 @@ class CleaningPlan:
         """Say if only staging of queries is removed: then nothing else needs to be listed again."""
         return bool(self.removals) and all(is_query_staging(name) for name in self.names)
 
-    def look_again(self) -> Snapshot:
-        """List the location again, as far as the plan needs it, with the same lists."""
-        before = self.snapshot
-        if self.is_query_staging:
-            return query_staging(before.fs, before.path)
-        return before.again()
-
     def within(self, budget: int) -> CleaningPlan:
         """Return the first removals, as many as hold no more bytes than the budget; the others are postponed."""
         taken = 0
@@ -159,6 +152,18 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
     _prove(plan, ages, lists, now)
     return plan
+
+
+def plan_again(plan: CleaningPlan) -> CleaningPlan:
+    """List a location again, as far as its plan needs it, and plan it with the same lists and policy.
+
+    Raises:
+        NotFoundError, AccessError, StorageError: it cannot be listed.
+        HistoryError, RefusedError: see :func:`plan_cleaning`.
+    """
+    before = plan.snapshot
+    snapshot = query_staging(before.fs, before.path) if plan.is_query_staging else before.again()
+    return plan_cleaning(snapshot, plan.policy)
 
 
 def _refuse_straddling(snapshot: Snapshot) -> None:

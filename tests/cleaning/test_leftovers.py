@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from support import tables
+from support.cleaning import apply_plan
 from support.tables import age, snapshot_of
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import RefusedError
-from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.leftovers import is_leftover
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.cleaning import apply_plan
 from support.tables import age, make, snapshot_of
 
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AccessError, AcidctlError, BadDataError, ConflictError, NotFoundError
-from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE, Policy
 from acidctl.cleaning.saved import SavedPlan, read_plans, write_plans

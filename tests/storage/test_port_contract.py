@@ -7,11 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support.cleaning import apply_plan
 from support.stores import Store, fill, paths
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.base.errors import ConflictError, NotFoundError, RefusedError, StorageError
-from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import restore, trash_runs

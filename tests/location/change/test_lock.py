@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.cleaning import apply_plan
 from support.tables import age, make, snapshot_of
 from support.trouble.locks import locked
 
 from acidctl.base.errors import ConflictError, NotFoundError, StorageError
-from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.location.change import own_files as owner_module

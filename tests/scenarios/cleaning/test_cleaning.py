@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.cleaning import apply_plan
 from support.paths import DATA
 from support.tables import make, snapshot_of
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import BadDataError, ConflictError, HistoryError, NotFoundError, StorageError
-from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.apply import How
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.cleaning import apply_plan
 from support.tables import age, mark, snapshot_of
 from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 from support.trouble.locks import locked
 
 from acidctl.base.errors import NotFoundError
-from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.apply import How
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy

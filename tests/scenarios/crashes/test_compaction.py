@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.cleaning import apply_plan
 from support.compacting import run_compaction
 from support.files.acid_files import B0, write_acid
 from support.tables import pairs_of, snapshot_of
@@ -12,7 +13,7 @@ from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import AcidctlError, NotFoundError
-from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.apply import How
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs

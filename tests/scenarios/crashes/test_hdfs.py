@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from support.cleaning import apply_plan
 from support.compacting import compact_location
 from support.files.acid_files import B0, write_acid
 from support.servers.hdfs_server import HdfsServer
@@ -23,7 +24,7 @@ from support.trouble.crash import HdfsDeath, a_dead_owner, each_death  # noqa: F
 
 from acidctl.acid.listing import TableType
 from acidctl.base.errors import NotFoundError
-from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.apply import How
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, restore, trash_runs

@@ -5,11 +5,12 @@ from __future__ import annotations
 import uuid
 
 import pytest
+from support.cleaning import apply_plan
 from support.trouble.locks import locked
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.base.errors import ConflictError, RefusedError
-from acidctl.cleaning.apply import How, apply_plan
+from acidctl.cleaning.apply import How
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.location.change.lock import LOCK
