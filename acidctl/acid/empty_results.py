@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from acidctl.acid.layout import data_bytes_of, is_full_acid
+from acidctl.acid.layout import data_bytes_of
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import MINL, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.state import AcidState, State, Verdict
@@ -47,7 +47,7 @@ def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]
     obsolete = state.in_state(State.OBSOLETE)
     if not obsolete:
         return ()
-    files, is_full = listing.files_by_child, is_full_acid(listing)
+    files, is_full = listing.files_by_child, listing.is_full_acid
     used = (*state.in_state(State.CURRENT), *obsolete)
     last_overwrite = max((d.max_write_id for v in used if (d := v.directory) and _is_overwrite(v, d)), default=MINL)
     candidates = [

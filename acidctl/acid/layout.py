@@ -230,19 +230,6 @@ def _is_read(entry: Entry, parsed: BucketFile | OriginalFile | None, *, is_full:
     return parsed is not None or not is_full or not entry.path.startswith("delta_")
 
 
-def is_full_acid(listing: Listing) -> bool:
-    """Return whether a table is known to be full ACID; if its type is unknown, whether names alone show it."""
-    return shows_full_acid(listing) if listing.table_type is None else listing.table_type is TableType.FULL_ACID
-
-
-def shows_full_acid(listing: Listing) -> bool:
-    """Return whether names alone show a full-ACID table: a delete delta or a ``bucket_N`` (section 11).
-
-    Without either it is an insert-only table, or a full one that holds nothing but raw files so far.
-    """
-    return listing.has_acid_files
-
-
 def original_files(entries: Iterable[Entry]) -> list[DataFile]:
     """Return the non-empty original files of a location in the order that numbers their rows (section 5.1)."""
     files = []
@@ -374,7 +361,7 @@ def passed_over(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
     yield from _beside_directories(listing, state)
     if listing.table_type is TableType.INSERT_ONLY:
         return
-    is_full = listing.table_type is TableType.FULL_ACID or shows_full_acid(listing)
+    is_full = listing.is_full_acid
     for verdict in (state.base, *state.deltas):
         if is_full and verdict and verdict.directory:
             for entry in listing.files_by_child.get(verdict.name, ()):
@@ -410,7 +397,7 @@ def _beside_directories(listing: Listing, state: AcidState) -> Iterator[PassedOv
                 yield PassedOver(name, reason(Code.BESIDE_DIRECTORIES))
         return
     has_directories = any(verdict.directory for verdict in state.verdicts)
-    if originals and has_directories and listing.table_type is None and not shows_full_acid(listing):
+    if originals and has_directories and listing.table_type is None and not listing.shows_full_acid:
         yield PassedOver(originals[0], reason(Code.TYPE_ASSUMED, path=originals[0]), is_certain=False)
 
 

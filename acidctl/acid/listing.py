@@ -75,10 +75,18 @@ class Listing:
         files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in self.by_child.items()}
         return {name: sorted(entries, key=itemgetter(0)) for name, entries in files.items() if entries}
 
+    @property
+    def is_full_acid(self) -> bool:
+        """Return whether the table is known to be full ACID; if its type is unknown, whether names alone show it."""
+        return self.shows_full_acid if self.table_type is None else self.table_type is TableType.FULL_ACID
+
     @cached_property
-    def has_acid_files(self) -> bool:
-        """Return whether a delete delta holds anything, or any ACID directory a ``bucket_N``; hidden names do not
-        count."""
+    def shows_full_acid(self) -> bool:
+        """Return whether names alone show a full-ACID table: a delete delta that holds anything, or a ``bucket_N``.
+
+        Hidden names do not count. Without either it is an insert-only table, or a full one that holds nothing but raw
+        files so far (section 11).
+        """
         for entry in self.entries:
             child, slash, rest = entry.path.partition("/")
             directory = acid_directory(child) if slash else None

@@ -22,7 +22,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from acidctl.acid.layout import is_full_acid
 from acidctl.acid.listing import Listing, with_entries
 from acidctl.acid.names import MINL, ORC_ACID_VERSION, AcidDirectory, Kind, OriginalFile, parse_file
 from acidctl.acid.reasons import Code, Reason, reason
@@ -97,7 +96,7 @@ def state_at(
     ids = write_ids or ValidWriteIds()
     view = _View(listing, ids, txns, base_formats)
     state = view.select(ids.at(write_id))
-    full = is_full_acid(listing)
+    full = listing.is_full_acid
     newer = [verdict for verdict in state.verdicts if _reaches_above(verdict, write_id, ids, full=full)]
     problem = state.history_problem
     if problem and not {verdict.name for verdict in newer}.intersection(problem.by):
@@ -137,7 +136,7 @@ def bases_between(
         older: the newest write id of the older snapshot.
         newer: the write ids that count in the newer snapshot.
     """
-    if not is_full_acid(listing):
+    if not listing.is_full_acid:
         return ()
     view = _View(listing, newer, txns, base_formats)
     verdicts = view.select(newer).verdicts

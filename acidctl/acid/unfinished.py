@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import data_files_of, is_full_acid, straddles, strange_paths, tables_below
+from acidctl.acid.layout import data_files_of, straddles, strange_paths, tables_below
 from acidctl.acid.listing import Entry, Listing, TableType, without
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
@@ -253,7 +253,7 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
     for directory in current:
         if directory.kind is Kind.DELETE_DELTA:
             problems += _unpadded_deletes(directory, children.get(directory.name, []))
-    is_full = is_full_acid(listing)
+    is_full = listing.is_full_acid
     for directory in current:
         problems += _file_problems(directory, children.get(directory.name, []))
         problems += _mixed(directory, children.get(directory.name, []), is_full=is_full)
@@ -304,7 +304,7 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
     """Yield names on which Hive fails, or that some version of Hive reads differently (V1, V2, V15, V18, V22)."""
     if state.base and not _holds_anything(listing.files_by_child.get(state.base.name, ())):
         yield LayoutProblem("V15", state.base.name, (), reason(Code.EMPTY_BASE, by=(state.base.name,)))
-    if state.base and is_full_acid(listing):
+    if state.base and listing.is_full_acid:
         for entry in listing.files_by_child.get(state.base.name, ()):
             name = entry.path.rpartition("/")[2]
             if is_visible_path(entry.path) and parse_file(name) is None and not name.startswith("bucket_"):
@@ -313,7 +313,7 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
     for verdict in state.verdicts:
         if verdict.reason.code is Code.UNPARSEABLE:
             yield LayoutProblem("V1", verdict.name, (), reason(Code.UNPARSEABLE, by=(verdict.name,)))
-    for verdict in state.in_state(State.CURRENT) if is_full_acid(listing) else ():
+    for verdict in state.in_state(State.CURRENT) if listing.is_full_acid else ():
         if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
             yield LayoutProblem("V18", verdict.reason.value("path"), (), verdict.reason)
 

@@ -78,7 +78,7 @@ class CleaningPlan:
     @property
     def shown(self) -> str:
         """Return the location, as a user would type it."""
-        return self.snapshot.fs.display(self.snapshot.path)
+        return self.snapshot.shown
 
     @property
     def bytes(self) -> int:
@@ -170,7 +170,7 @@ def _refuse_straddling(snapshot: Snapshot) -> None:
     """Raise RefusedError if a base and a delta overlap: one of them is wrong, and a listing cannot show which."""
     if problem := next(straddling(snapshot.state), None):
         raise RefusedError(
-            f"cannot clean {snapshot.fs.display(snapshot.path)}",
+            f"cannot clean {snapshot.shown}",
             f"{text_of(problem.reason)} ({problem.rule})",
             "find out which of the two is right, and move the other away",
         )
@@ -200,7 +200,7 @@ def _prove(plan: CleaningPlan, ages: Ages, lists: ReaderLists, now: float) -> No
     broken = broken_reader(plan.snapshot.state, ages, lists, set(plan.names), policy=plan.policy, now=now)
     if broken:
         raise RefusedError(
-            f"cleaning {plan.snapshot.fs.display(plan.snapshot.path)} would change what readers see",
+            f"cleaning {plan.snapshot.shown} would change what readers see",
             text_of(broken),
             "please report the listing of this location",
         )

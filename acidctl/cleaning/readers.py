@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from acidctl.acid.layout import DataFile, data_files_of, is_full_acid
+from acidctl.acid.layout import DataFile, data_files_of
 from acidctl.acid.listing import Ages, Entry, Listing, with_entries, without
 from acidctl.acid.names import METADATA_ACID, MINL, NO_STATEMENT, ORC_ACID_VERSION, AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
@@ -176,7 +176,7 @@ class Contents:
     """Examines the directories of one location, each at most once: what supersedes others must be readable itself."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot, self._is_full_acid = snapshot, is_full_acid(snapshot.listing)
+        self._snapshot, self._is_full_acid = snapshot, snapshot.listing.is_full_acid
         self._faults: dict[str, Reason | None] = {}
 
     def fault(self, directory: AcidDirectory, entries: Iterable[Entry]) -> Reason | None:

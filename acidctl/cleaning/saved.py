@@ -74,7 +74,7 @@ class SavedPlan:
         of_write_ids = assumed is not None and assumed.of_write_ids
         return cls(
             # without a password in a URL
-            re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/:@]*):[^/@]*@", r"\1@", snapshot.fs.display(snapshot.path)),
+            re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/:@]*):[^/@]*@", r"\1@", snapshot.shown),
             None if snapshot.write_ids.is_everything or of_write_ids else snapshot.write_ids,
             None if assumed else snapshot.txns,
             plan.policy,

@@ -99,7 +99,7 @@ def refuse_old_ids(snapshot: Snapshot, open_write_ids: tuple[int, ...]) -> None:
     else:
         return
     raise RefusedError(
-        f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+        f"cannot rebalance {snapshot.shown}",
         why,
         "wait until its transaction has ended: see `acidctl hive txns --open`",
     )

@@ -61,7 +61,7 @@ def refuse_layout(snapshot: Snapshot) -> None:
     """Raise BadDataError for a layout that Hive never writes: a compaction would make its faults permanent."""
     if problems := layout_problems(snapshot.listing, snapshot.state):
         raise BadDataError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)}",
+            f"cannot compact {snapshot.shown}",
             some_of([f"{text_of(problem.reason)} ({problem.rule})" for problem in problems], between="; "),
             "find out which of the files and directories are right, and move the others away",
         )
@@ -83,7 +83,7 @@ def below_straddlers(snapshot: Snapshot) -> Snapshot:
         snapshot = seen_below(snapshot, limit, reason(Code.COMPACTED_BELOW, by=(wide.name,), ids=(limit, last)))
         if not snapshot.state.deltas:
             raise RefusedError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)} up to write id {last}",
+                f"cannot compact {snapshot.shown} up to write id {last}",
                 f"{wide.name} begins at or below write id {last} and ends above it, so its rows would be there twice",
                 f"give a newer --snapshot, in which {wide.max_write_id} is below the first open write id",
             )

@@ -78,7 +78,7 @@ def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
         table = table_row_type(replace(snapshot.table, hive=None), types)  # files on which the Hives differ are refused
         if snapshot.table.levels > 1:
             raise RefusedError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                f"cannot compact {snapshot.shown}",
                 "its files have different columns, and by orc.force.positional.evolution.level Hive 4 finds fields by"
                 " position, and Hive 3 by name",
                 "let Hive compact it",
@@ -89,7 +89,7 @@ def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
     for file_type in dict.fromkeys(types):
         if lost := _lost(file_type, row, is_top=True):
             raise RefusedError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                f"cannot compact {snapshot.shown}",
                 f"the newest file cannot hold {lost} of older files, and the type of the table is unknown",
                 "name the table as its metastore has it, `hive:db.table`",
             )

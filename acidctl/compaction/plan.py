@@ -84,7 +84,7 @@ class CompactionPlan:
     @property
     def shown(self) -> str:
         """Return the location, as a user would type it."""
-        return self.snapshot.fs.display(self.snapshot.path)
+        return self.snapshot.shown
 
     @property
     def output_names(self) -> tuple[str, ...]:

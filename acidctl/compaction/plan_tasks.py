@@ -85,7 +85,7 @@ def plan_tasks(
     row = _row_type(snapshot, by_age, format_, insert_only=insert_only)
     if writing.overrides and format_ is not Format.ORC:
         raise RefusedError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",
+            f"cannot compact {snapshot.shown} with these settings",
             f"its files are {format_}, and settings such as compression and stripe size are ORC's",
             "leave them out: the newest file's are taken",
         )
@@ -112,7 +112,7 @@ def plan_tasks(
         return None, _bucket_tasks(of_bucket, inserts, written, killing, sources, task_bytes=writing.task_bytes)
     buckets = rebalance or _buckets_of(snapshot)
     if min(buckets, sum(source.rows for source in inserts)) > MAX_BUCKET + 1:
-        what = f"cannot rebalance {snapshot.fs.display(snapshot.path)} over {buckets} buckets"
+        what = f"cannot rebalance {snapshot.shown} over {buckets} buckets"
         raise RefusedError(what, f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer --buckets")
     return _rebalance_tasks(of_bucket, inserts, killing, sources, buckets)
 
@@ -271,7 +271,7 @@ def _refuse_unconverted(sources: Sequence[EventFile], row: OrcType) -> None:
         BadDataError, RefusedError: see :func:`require_convertible`, or :func:`difference` for Parquet.
     """
     for source in sources:
-        shown = source.fs.display(source.path)
+        shown = source.shown
         if not source.rows:
             continue
         if source.format is Format.ORC:
@@ -283,7 +283,7 @@ def _refuse_unconverted(sources: Sequence[EventFile], row: OrcType) -> None:
 def open_questions(kind: CompactionKind, sources: Sequence[EventFile], writing: Writing) -> Iterator[str]:
     """Yield what decides if a compaction is refused, and is known only when rows are read."""
     for source in sources:
-        shown = source.fs.display(source.path)
+        shown = source.shown
         statistics = source.tail.column_statistics(1) if source.synthetic is None else None
         if source.is_delete:
             if (

@@ -277,7 +277,7 @@ def _recheck(plan: CompactionPlan) -> Snapshot:
     changed = _changes(plan, before, now.state) or _changed_file(plan, before.listing, now.listing)
     if changed:
         raise ConflictError(
-            f"{before.fs.display(before.path)} changed while it was compacted",
+            f"{before.shown} changed while it was compacted",
             changed,
             "nothing was published; run the compaction again",
         )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, crossing, shows_full_acid, union_folder_of
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, crossing, union_folder_of
 from acidctl.acid.listing import Entry, TableType, with_entries
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, MAXL, METADATA_ACID, Kind, manifest_for
 from acidctl.acid.reasons import Code
@@ -40,7 +40,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         RefusedError: directories are obsolete only because of others that may be unfinished, or a writer is at work.
     """
     refuse_layout(snapshot)
-    listing, state, shown = snapshot.listing, snapshot.state, snapshot.fs.display(snapshot.path)
+    listing, state, shown = snapshot.listing, snapshot.state, snapshot.shown
     hidden = only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
     if hidden and not force:
         doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
@@ -71,7 +71,7 @@ def refuse_lost_rows(snapshot: Snapshot) -> None:
     for lost in find_lost_rows(snapshot):
         if lost.result.is_read:
             raise BadDataError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                f"cannot compact {snapshot.shown}",
                 f"{lost_events(lost.rows, lost.deletes, lost.result.name)} (V43)",
                 "run `acidctl repair`, which brings that back, or says why it cannot",
             )
@@ -84,14 +84,14 @@ def refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebala
     """
     if is_rebalance:
         raise RefusedError(
-            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+            f"cannot rebalance {snapshot.shown}",
             "its table is insert-only, whose rows have no ROW__IDs",
             "use --major, as Hive itself does then",
         )
     beside = [v.name for v in snapshot.state.verdicts if v.reason.code is Code.BESIDE_DIRECTORIES]
     if beside and snapshot.state.base is None and kind is CompactionKind.MAJOR:
         raise RefusedError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)}",
+            f"cannot compact {snapshot.shown}",
             f"the first base would hide {some_of(beside)} without including it: Hive reads it only if"
             " hive.mm.allow.originals is set",
             "load it with LOAD DATA, or move it away; or use --minor, which hides nothing",
@@ -125,7 +125,7 @@ def refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
     others = (v.directory for v in snapshot.state.verdicts if v.name not in taken and v.state is not State.ABORTED)
     if other := crossing(filter(None, others), low, high):
         raise RefusedError(
-            f"cannot compact write ids {low} to {high} of {snapshot.fs.display(snapshot.path)} to a delta",
+            f"cannot compact write ids {low} to {high} of {snapshot.shown} to a delta",
             f"{other.name} ends among them, and once it is read its rows would be there twice",
             "wait until its transaction has ended, and give a newer --snapshot; or use --major",
         )
@@ -145,9 +145,9 @@ def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType |
     Raises:
         RefusedError: the type cannot be determined, or is not `known`.
     """
-    shown = snapshot.fs.display(snapshot.path)
+    shown = snapshot.shown
     native = next((source for source in sources if source.synthetic is None), None)
-    if native is not None or shows_full_acid(snapshot.listing):
+    if native is not None or snapshot.listing.shows_full_acid:
         if known is TableType.INSERT_ONLY:
             raise RefusedError(
                 f"cannot compact {shown} as an insert-only table",
@@ -199,7 +199,7 @@ def require_read(
             f"readers would not read {missing[0]}" if missing else f"readers would still read {twice[0]} beside it"
         )
         raise RefusedError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)} to {' and '.join(names)}",
+            f"cannot compact {snapshot.shown} to {' and '.join(names)}",
             why,
             "see `acidctl validate`: what is there is nothing that Hive writes",
         )
@@ -245,7 +245,7 @@ def refuse_twin_base(snapshot: Snapshot) -> None:
     base = snapshot.state.base
     if base and base.compacted and not snapshot.state.deltas:
         raise RefusedError(
-            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+            f"cannot rebalance {snapshot.shown}",
             f"{base.name} is all there is, and Hive could not tell the result from it: its write id is the same",
             "write something to it first: any insert, update or delete gives it another write id",
         )
@@ -263,7 +263,7 @@ def require_plain_lines(snapshot: Snapshot, sources: Sequence[EventFile]) -> Non
     Raises:
         RefusedError: no metastore describes their lines, some lines are not rows, or a file is compressed.
     """
-    what, hint = f"cannot compact {snapshot.fs.display(snapshot.path)}", "let Hive compact it"
+    what, hint = f"cannot compact {snapshot.shown}", "let Hive compact it"
     layout = snapshot.declared.text if snapshot.declared else None
     if layout is None:
         raise RefusedError(
@@ -282,7 +282,7 @@ def require_plain_lines(snapshot: Snapshot, sources: Sequence[EventFile]) -> Non
 
 def one_format(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
     """Return the format of all files; raise RefusedError if they have several."""
-    shown = snapshot.fs.display(snapshot.path)
+    shown = snapshot.shown
     examples: dict[Format, EventFile] = {}
     for source in sources:
         examples.setdefault(source.format, source)
@@ -303,7 +303,7 @@ def require_known_widths(snapshot: Snapshot, types: Sequence[OrcType], row: OrcT
     for name, kind in (leaf for row_type in dict.fromkeys(types) for leaf in _leaves(row_type)):
         if result.get(name, kind) not in (kind, table.get(name)):
             raise RefusedError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                f"cannot compact {snapshot.shown}",
                 f"column {name} is {kind} in one Parquet file and {result[name]} in the newest, and the table"
                 f" {f'has {table[name]}' if name in table else 'is unknown'}: Hive may convert the two differently",
                 "name the table as its metastore has it, `hive:db.table`, or let Hive compact it",
@@ -367,7 +367,7 @@ def _differing(source: EventFile, what: str, why: str, reader: Hive | None) -> R
     hint = "let Hive compact it"
     if reader is None:
         hint = f"say which Hive reads the table, --for hive3 or --for hive4; or {hint}"
-    return RefusedError(f"{source.fs.display(source.path)} {what}", why, hint)
+    return RefusedError(f"{source.shown} {what}", why, hint)
 
 
 def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:

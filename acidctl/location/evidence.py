@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from acidctl.acid.layout import DataFile, data_files_of, shows_full_acid, strange_paths, tables_below
+from acidctl.acid.layout import DataFile, data_files_of, strange_paths, tables_below
 from acidctl.acid.listing import Entry, TableType
 from acidctl.acid.names import (
     METADATA_ACID,
@@ -136,7 +136,7 @@ def type_by_files(fs: FileSystem, path: str, look: DirectoryListing) -> TableTyp
     The beginning of a file is read only if files lie beside ACID directories and the names show no type.
     """
     listing = look.listing
-    if shows_full_acid(listing):
+    if listing.shows_full_acid:
         return TableType.FULL_ACID
     directories = [directory for name in listing.by_child if (directory := acid_directory(name))]
     originals = (
@@ -166,7 +166,7 @@ def _strange(entries: Iterable[Entry]) -> Iterator[str]:
 def _by_side_files(
     look: DirectoryListing, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]
 ) -> Evidence | None:
-    kind = TableType.FULL_ACID if shows_full_acid(look.listing) else None
+    kind = TableType.FULL_ACID if look.listing.shows_full_acid else None
     for directory in sound:
         sizes = {entry.path.partition("/")[2]: entry.size for entry in children[directory.name]}
         if sizes.get(ORC_ACID_VERSION):

@@ -116,12 +116,17 @@ class Snapshot:
     table: Declared | None = None
 
     def __repr__(self) -> str:
-        return f"<snapshot of {self.fs.display(self.path)}: {len(self.state.verdicts):,} entries>"
+        return f"<snapshot of {self.shown}: {len(self.state.verdicts):,} entries>"
 
     @property
     def table_type(self) -> TableType | None:
         """Return the type of the table, if it is known."""
         return self.listing.table_type
+
+    @property
+    def shown(self) -> str:
+        """Return the location, as a user would type it."""
+        return self.fs.display(self.path)
 
     def again(self) -> Snapshot:
         """List the location again and return it as the same lists see it; errors as for :func:`take_snapshot`."""
@@ -148,7 +153,7 @@ class Snapshot:
         """
         if self.state.history_problem:
             raise HistoryError(
-                f"not enough history available in {self.fs.display(self.path)}",
+                f"not enough history available in {self.shown}",
                 "; ".join(map(text_of, (self.state.history_problem, *self.ahead))),
                 STOP_WRITERS
                 if self.ahead
@@ -162,7 +167,7 @@ class Snapshot:
             RefusedError: the files are newer than the metastore.
         """
         if self.ahead:
-            raise files_ahead(self.fs.display(self.path), self.ahead)
+            raise files_ahead(self.shown, self.ahead)
 
     def logical_length(self, file: DataFile) -> int | None:
         """Return how many bytes of the file count; None for all (section 12: a streaming writer's side file).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -228,27 +228,77 @@ def entry_record(child: Child, rows: int | None = None) -> dict[str, Any]:
     return {**child.record(), "rows": rows, "modified": iso_time(child.amount.modified)}
 
 
-def status_of(location: ResolvedLocation, policy: Policy | None, now: float, name: str = "") -> LocationStatus:
-    """Return the status of a location from its listing and its snapshots; nothing is asked for or listed.
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The work that the rules of the packages below find in a location.
+
+    Attributes:
+        problems: of the layout that a reader sees.
+        unfinished: staging directories of interrupted publications.
+        cleaning: what a cleaning would do; None if there is nothing to clean, or nothing is known of that.
+        compaction: what `acidctl compact --auto` would do.
+        refused: why it cannot be cleaned, or compacted.
+    """
+
+    problems: tuple[LayoutProblem, ...]
+    unfinished: tuple[str, ...]
+    cleaning: CleaningPlan | None
+    compaction: Decision
+    refused: tuple[AcidctlError, ...]
+
+
+def pending_of(location: ResolvedLocation, policy: Policy | None, now: float) -> Pending:
+    """Return the pending work of a location from its snapshots; it is not listed again.
 
     Args:
         location: with the snapshots of a reader and of a compaction, and with evidence.
         policy: decides what a cleaning may remove; None if nothing is known of that.
         now: seconds since the epoch.
-        name: the name in the metastore by which it was asked for.
     """
     assert location.evidence  # it was asked for
-    snapshot, evidence = location.for_reader(), location.evidence
-    state, children = snapshot.state, children_of(snapshot)
-    problems = layout_problems(snapshot.listing, state)
+    snapshot, may_change = location.for_reader(), location.evidence.may_change
+    problems = tuple(layout_problems(snapshot.listing, snapshot.state))
     unfinished = tuple(staging for staging, _ in half_published(snapshot))
     refused: dict[str, AcidctlError] = {}
-    # An interrupted publication is the reason for the refusal of a cleaning.
-    reported = {} if unfinished else refused
-    plan = _cleaning(snapshot, policy, now, reported, is_sound=not problems) if evidence.may_change and policy else None
-    compaction = _compaction(location, problems, evidence, refused)
+    plan = None
+    # An interrupted publication is finished before anything is cleaned.
+    if may_change and policy and not unfinished:
+        try:
+            snapshot.require_agreement()  # first: it is the reason for the missing history
+            snapshot.require_history()
+            if problems or snapshot.state.in_state(State.OBSOLETE) or snapshot.state.in_state(State.ABORTED):
+                plan = plan_cleaning(snapshot, policy, now)
+        except AcidctlError as error:
+            refused[str(error)] = error
+    try:
+        decision = due_compaction(location, is_sound=not problems)
+    except (BadDataError, RefusedError) as error:
+        if may_change:
+            refused[str(error)] = error
+        decision = Decision(None, reason(Code.REFUSED, how="error", why=str(error)))
+    if problems:
+        decision = Decision(None, reason(Code.LAYOUT_REFUSED, *(problem.reason for problem in problems)))
+    if not may_change:
+        decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
+    return Pending(problems, unfinished, plan, decision, tuple(refused.values()))
+
+
+def status_of(
+    location: ResolvedLocation, pending: Pending, now: float, name: str = "", *, is_free_known: bool = True
+) -> LocationStatus:
+    """Return the status of a location from its pending work.
+
+    Args:
+        location, now: see :func:`pending_of`.
+        name: the name in the metastore by which it was asked for.
+        is_free_known: see :class:`LocationStatus`.
+    """
+    assert location.evidence  # it was asked for
+    snapshot, plan, compaction = location.for_reader(), pending.cleaning, pending.compaction
+    state, children = snapshot.state, children_of(snapshot)
     reading = NO_COST if state.history_problem else advise(snapshot.listing, state)
-    verdict = _verdict(snapshot, compaction, evidence, unfinished, refused)
+    verdict = _verdict(snapshot, pending, location.evidence)
+    sizes = {child.verdict.name: child.amount.bytes for child in children}
     figures = Figures(
         locations=1,
         entries=Counter(child.verdict.state for child in children),
@@ -257,7 +307,7 @@ def status_of(location: ResolvedLocation, policy: Policy | None, now: float, nam
         deltas=len(state.deltas),
         reading=reading,
         free=freeable_of(plan) if plan else NOTHING,
-        soon=_soon(plan, now),
+        soon=_soon(plan, sizes, now) if plan else 0,
         due=Counter([compaction.kind] if compaction.kind else []),
         helped=int(verdict == OK and reading.kind is not None),
     )
@@ -268,78 +318,38 @@ def status_of(location: ResolvedLocation, policy: Policy | None, now: float, nam
         root=(location.fs.url, location.location.table_path),
         table=table.full_name if table else location.fs.display(location.location.table_path),
         verdict=verdict,
-        evidence=evidence,
+        evidence=location.evidence,
         source=snapshot.source,
         base=state.base.name if state.base else None,
         figures=figures,
         compaction=compaction,
-        kept_back=tuple((why, _size(snapshot, entry)) for entry, why in plan.kept_back) if plan else (),
-        unfinished=unfinished,
+        kept_back=tuple((why, sizes.get(entry, 0)) for entry, why in plan.kept_back) if plan else (),
+        unfinished=pending.unfinished,
         trash_runs=_trash_runs(snapshot),
-        refused=tuple(refused.values()),
+        refused=pending.refused,
         waiting=_waiting(location, snapshot),
         last_done=logged_at(location.listing.log),
         history_problem=state.history_problem,
         ahead=snapshot.ahead,
         notes=tuple(state.notes),
-        warnings=tuple(odd_layout(snapshot, problems)),
-        is_free_known=policy is not None,
+        warnings=tuple(odd_layout(snapshot, pending.problems)),
+        is_free_known=is_free_known,
     )
 
 
-def _verdict(
-    snapshot: Snapshot, compaction: Decision, evidence: Evidence, unfinished: Sequence[str], refused: Collection[str]
-) -> str:
-    code = compaction.reason.code
+def _verdict(snapshot: Snapshot, pending: Pending, evidence: Evidence) -> str:
+    compaction, code = pending.compaction, pending.compaction.reason.code
     verdicts = (
         (UNSAFE, bool(snapshot.ahead)),
         ("unreadable", snapshot.state.history_problem is not None),
         (UNSAFE, code is Code.LAYOUT_REFUSED),
         (f"{compaction.kind} due", compaction.kind is not None),
         ("unknown", not evidence.may_change),
-        ("unfinished", bool(unfinished)),
-        ("refused", bool(refused)),
+        ("unfinished", bool(pending.unfinished)),
+        ("refused", bool(pending.refused)),
         ("left alone", code in (Code.AUTO_IS_OFF, Code.REFUSED)),
     )
     return next((word for word, holds in verdicts if holds), OK)
-
-
-def _cleaning(
-    snapshot: Snapshot, policy: Policy, now: float, refused: dict[str, AcidctlError], *, is_sound: bool
-) -> CleaningPlan | None:
-    """Return what `acidctl clean` would do, or add to `refused` why it cannot; None if there is nothing to clean."""
-    try:
-        snapshot.require_agreement()  # first: it is the reason for the missing history
-        snapshot.require_history()
-        if is_sound and not any(
-            verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts
-        ):
-            return None
-        return plan_cleaning(snapshot, policy, now)
-    except AcidctlError as error:
-        refused[str(error)] = error
-        return None
-
-
-def _compaction(
-    location: ResolvedLocation, problems: Sequence[LayoutProblem], evidence: Evidence, refused: dict[str, AcidctlError]
-) -> Decision:
-    """Return what `acidctl compact --auto` would do, and add to `refused` why it cannot."""
-    try:
-        decision = due_compaction(location, is_sound=not problems)
-    except (BadDataError, RefusedError) as error:
-        if evidence.may_change:
-            refused[str(error)] = error
-        decision = Decision(None, reason(Code.REFUSED, how="error", why=str(error)))
-    if problems:
-        decision = Decision(None, reason(Code.LAYOUT_REFUSED, *(problem.reason for problem in problems)))
-    if not evidence.may_change:
-        decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
-    return decision
-
-
-def _size(snapshot: Snapshot, name: str) -> int:
-    return sum(entry.size for entry in snapshot.listing.files_by_child.get(name, ()))
 
 
 def _uses(children: Iterable[Child]) -> Counter[Use]:
@@ -350,12 +360,10 @@ def _uses(children: Iterable[Child]) -> Counter[Use]:
     return uses
 
 
-def _soon(plan: CleaningPlan | None, now: float) -> int:
+def _soon(plan: CleaningPlan, sizes: Mapping[str, int], now: float) -> int:
     """Return the bytes that can be freed within a day."""
-    if plan is None:
-        return 0
     times = {entry.name: LAST_SECONDS if entry.until is None else entry.until for entry in plan.waiting}
-    return sum(_size(plan.snapshot, name) for name, until in times.items() if until <= now + DAY_SECONDS)
+    return sum(sizes.get(name, 0) for name, until in times.items() if until <= now + DAY_SECONDS)
 
 
 def _trash_runs(snapshot: Snapshot) -> tuple[TrashRun, ...]:

@@ -73,7 +73,7 @@ def _planned(
     refused = [item for item in refused if item.path not in begun]
     idle = Result.REFUSED if refused else Result.NOTHING_TO_DO
     return RepairPlan(
-        location=snapshot.fs.display(snapshot.path),
+        location=snapshot.shown,
         result=Result.PLANNED if fixes or interrupted else idle,
         snapshot=snapshot,
         scope=scope,
@@ -138,7 +138,7 @@ def require_possible(plan: RepairPlan, *, offline: bool) -> None:
     gap = next((fix for fix in plan.fixes if fix.is_gap), None)
     if gap and not offline:
         raise RefusedError(
-            f"{gap.path} of {plan.snapshot.fs.display(plan.snapshot.path)} would be missing for a moment",
+            f"{gap.path} of {plan.snapshot.shown} would be missing for a moment",
             "two renames are needed, and readers between them see the location without it",
             "give --offline when nothing reads the table, or leave it out with --only; nothing was changed",
         )

@@ -116,7 +116,7 @@ def _named(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[VerdictPro
 
 
 def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
-    here = snapshot.fs.display(snapshot.path)
+    here = snapshot.shown
     # A shell completes paths: `orders/delta_1_1/` and `delta_1_1/bucket_00000` mean the entry.
     name = typed.removeprefix(f"{here}/").strip("/").partition("/")[0]
     if name in known:

@@ -148,7 +148,7 @@ class RunReport:
     def saw(self, snapshot: Snapshot) -> None:
         """Record a location before anything is done there."""
         if self.is_wanted:
-            result = self._of(snapshot.fs.display(snapshot.path))
+            result = self._of(snapshot.shown)
             result.before = standing_of(snapshot)
             result.again = partial(take_snapshot, snapshot.fs, snapshot.path, snapshot.write_ids, snapshot.txns)
 

@@ -85,7 +85,7 @@ class _Input:
 
     @property
     def shown(self) -> str:
-        return self.source.fs.display(self.source.path)
+        return self.source.shown
 
     @cached_property
     def pairs(self) -> dict[bytes, bytes]:

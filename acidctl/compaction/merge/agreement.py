@@ -42,7 +42,7 @@ def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
         ids: the ids of one of the rows.
         one, other: the files of the rows.
     """
-    paths = sorted({file.fs.display(file.path) for file in (one, other)})
+    paths = sorted({file.shown for file in (one, other)})
     raise RefusedError(
         f"rows of {' and '.join(paths)} share the ROW__ID {_shown(ids.keys, 0)}, and are not adjacent",
         "in one sorted file some of Hive's readers would show only one of them (V27)",
@@ -61,7 +61,7 @@ def require_agreement(source: EventFile, ids: Ids, write_ids: ValidWriteIds, dea
     if disputed.any():
         raise RefusedError(
             f"Hive's readers do not agree whether {int(np.count_nonzero(disputed))} rows of "
-            f"{source.fs.display(source.path)} are deleted; first: {_shown(ids.keys, int(np.argmax(disputed)))}",
+            f"{source.shown} are deleted; first: {_shown(ids.keys, int(np.argmax(disputed)))}",
             "their delete events have neither a later write id nor a later statement (V35)",
             _DELETES_HINT,
         )
@@ -81,7 +81,7 @@ def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
     dead = deletes.dead(ids.keys, ids.bound(source.file.statement_id))
     if dead is None or (named & ~dead).any():
         raise RefusedError(
-            f"delete events are older than rows of {source.fs.display(source.path)} that they name",
+            f"delete events are older than rows of {source.shown} that they name",
             "a minor compaction would put both into one directory, where Hive applies them",
             "use `acidctl compact --major`, which keeps these rows",
         )
@@ -108,7 +108,7 @@ def without_effect(source: EventFile, ids: Ids, rows: Sequence[DataFile]) -> Boo
         reached = {first < source.file.max_write_id for first in first_ids}
         if len(reached) > 1:
             raise RefusedError(
-                f"delete events of {source.fs.display(source.path)} are older than rows of write id {original}",
+                f"delete events of {source.shown} are older than rows of write id {original}",
                 "Hive applies them to some of these rows only (V35)",
                 _DELETES_HINT,
             )
@@ -224,7 +224,7 @@ def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
 
 
 def _passed_over(source: EventFile, what: str, why: str, hint: str = _OVERWRITE_HINT) -> RefusedError:
-    return RefusedError(f"{source.fs.display(source.path)} {what}", why, hint)
+    return RefusedError(f"{source.shown} {what}", why, hint)
 
 
 def _shown(keys: Keys, place: int) -> str:

@@ -246,7 +246,7 @@ class EventStream:
         return rows if kept is None else kept_rows(rows, kept)
 
     def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
-        return conform(rows, source.row_type, self._task.row, source.fs.display(source.path), how=self._task.conversion)
+        return conform(rows, source.row_type, self._task.row, source.shown, how=self._task.conversion)
 
 
 def reopen(fs: FileSystem, item: Input) -> EventFile:

@@ -208,7 +208,7 @@ def refuse_half_published(snapshot: Snapshot) -> None:
     """Raise RefusedError if a publication was interrupted half-way."""
     for staging, waiting in half_published(snapshot):
         raise RefusedError(
-            f"a compaction of {snapshot.fs.display(snapshot.path)} was interrupted while it was published",
+            f"a compaction of {snapshot.shown} was interrupted while it was published",
             f"{some_of(waiting)} is still in {staging}",
             "run `acidctl compact` on it: it finishes that first",
         )

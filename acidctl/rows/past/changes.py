@@ -125,7 +125,7 @@ def _refuse_merged(sources: Sequence[EventFile], after: int) -> None:
             continue
         if directory.kind is not Kind.BASE and directory.min_write_id != directory.max_write_id:
             raise HistoryError(
-                f"the write ids of the rows of {source.fs.display(source.path)} cannot be told",
+                f"the write ids of the rows of {source.shown} cannot be told",
                 "a compaction of an insert-only table merged them, and its rows have no row ids",
                 f"begin after write id {directory.max_write_id}",
             )

@@ -313,7 +313,7 @@ def _require_ids(before: _Version, after: _Version) -> None:
             continue
         if directory.visibility_txn or directory.min_write_id != directory.max_write_id:
             raise HistoryError(
-                f"rows of {source.fs.display(source.path)} cannot be compared with those of older files",
+                f"rows of {source.shown} cannot be compared with those of older files",
                 "a compaction of an insert-only table merged them, and its rows have no row ids",
                 "choose two write ids on the same side of the compaction",
             )

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, is_full_acid
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import Kind
 from acidctl.base.errors import AcidctlError, BadDataError
@@ -94,6 +94,11 @@ class EventFile:
     synthetic: Synthetic | None
     format: Format = Format.ORC
     declared: Declared | None = None
+
+    @property
+    def shown(self) -> str:
+        """Return the path, as a user would type it."""
+        return self.fs.display(self.path)
 
     @property
     def row_type(self) -> OrcType:
@@ -196,14 +201,14 @@ class EventReader:
         if self.source.synthetic is not None:
             check_rows(self.source.tail, stripe)
             return _synthetic_ids(self.source.synthetic, self._starts[stripe], self._starts[stripe + 1])
-        return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
+        return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.shown)
 
     def buckets(self, stripe: int) -> Longs:
         """Return only the ``bucket`` column of a stripe; for errors see :meth:`ids`."""
         if self.source.synthetic is not None:
             return self.ids(stripe).keys.bucket
         column = self._orc.read_stripe(stripe, ("bucket",)).column(0)
-        return _longs(column, "bucket", self.source.fs.display(self.source.path))
+        return _longs(column, "bucket", self.source.shown)
 
     def ids_with_rows(
         self, stripe: int, columns: Sequence[str] | None, *, proleptic: bool = True
@@ -213,7 +218,7 @@ class EventReader:
             return self.ids(stripe), self.rows(stripe, columns, proleptic=proleptic)
         wanted = None if columns is None else [*ID_COLUMNS, *(f"row.{name}" for name in columns)]
         batch = self._read(stripe, wanted, proleptic=proleptic)
-        return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
+        return read_ids(batch, self.source.shown), batch.column("row")
 
     def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
         """Return the table's columns of a stripe as one struct array.
@@ -322,7 +327,7 @@ def open_event_files(
             length is damaged or longer than the file.
     """
     listed = list(files)
-    full = is_full_acid(snapshot.listing)
+    full = snapshot.listing.is_full_acid
     opened: list[EventFile] = []
     numbers = RowNumbers(snapshot, listed)
     for index, file in enumerate(listed):

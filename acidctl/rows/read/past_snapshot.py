@@ -64,7 +64,7 @@ def require_same_ids(older: Snapshot, newer: Snapshot) -> None:
     for comparison in bases_between(newer.listing, at, newer.write_ids, newer.txns, newer.base_formats):
         if why := _difference(newer, comparison):
             raise HistoryError(
-                f"rows of write id {at} cannot be compared with newer ones in {newer.fs.display(newer.path)}",
+                f"rows of write id {at} cannot be compared with newer ones in {newer.shown}",
                 why,
                 f"choose two write ids on the same side of {comparison.name}",
             )
@@ -74,7 +74,7 @@ def _gone(snapshot: Snapshot, at: int, why: str) -> HistoryError:
     bases = [v.directory.max_write_id for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE]
     oldest = min((base for base in bases if base > at), default=None)
     return HistoryError(
-        f"the rows at write id {at} are gone from {snapshot.fs.display(snapshot.path)}",
+        f"the rows at write id {at} are gone from {snapshot.shown}",
         f"a compaction or an overwrite put newer rows in their place: {why}",
         "" if oldest is None else f"the oldest write id that can still be read is {oldest}",
     )

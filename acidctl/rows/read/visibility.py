@@ -97,7 +97,7 @@ def _of_buckets(source: EventFile, stripe: int, ids: Ids, buckets: frozenset[int
     values, keys = ids.keys.bucket, source.ranges[stripe] if buckets is not None else None
     if keys and len(values) and not keys.bucket[0] <= values.min() <= values.max() <= keys.bucket[1]:
         raise BadDataError(
-            f"the statistics of {source.fs.display(source.path)} are wrong",
+            f"the statistics of {source.shown} are wrong",
             f"they give buckets {keys.bucket[0]} to {keys.bucket[1]} for stripe {stripe}, but it holds others",
             "deletes could be missed: restore the file, or write it again with Hive's own compaction",
         )
@@ -195,7 +195,7 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
 def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:
     """Return the loss of a stripe, or of the whole file."""
     rows = source.rows if stripe is None else source.tail.stripes[stripe].numberOfRows
-    return Loss(source.fs.display(source.path), rows, source.is_delete, error)
+    return Loss(source.shown, rows, source.is_delete, error)
 
 
 def lost_rows(loss: Loss, stripe: int | None, source: EventFile) -> str:
@@ -218,7 +218,7 @@ def changed(source: EventFile) -> AcidctlError | None:
     Hive's files never change, they only disappear. This is one call to the store, so use it only after a read failed
     or if the call is cheap.
     """
-    shown, listed = source.fs.display(source.path), source.file.size
+    shown, listed = source.shown, source.file.size
     try:
         size = source.fs.stat(source.path).size
     except NotFoundError:

@@ -253,7 +253,7 @@ class StripeRows:
             BadDataError: its values cannot be converted.
         """
         if column.kind is ColumnSource.DATA:
-            return self.files.get(self.rows, column.place, self.source.fs.display(self.source.path))
+            return self.files.get(self.rows, column.place, self.source.shown)
         if column.kind is ColumnSource.PARTITION:
             return pa.repeat(pa.scalar(partition[column.place[0]].value, arrow_type(column.type)), len(self.rows))
         assert self.ids is not None

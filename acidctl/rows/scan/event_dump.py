@@ -96,7 +96,7 @@ class EventDump:
                     first = events.first(limit) if limit and number == 0 and self._predicate is None else None
                     if first is not None:
                         if not self._has_row:
-                            first = ids_batch(read_ids(first, source.fs.display(source.path)))  # checks the ids
+                            first = ids_batch(read_ids(first, source.shown))  # checks the ids
                         yield self._projected(_decoded(first) if self._decode else first, source)
                         return
                     for stripe in range(events.stripes):
@@ -113,7 +113,7 @@ class EventDump:
         if self._fields is None:
             columns["row"] = batch.column("row")  # as the file has it
         elif self._fields:
-            how, path = How(parquet=source.format is Format.PARQUET), source.fs.display(source.path)
+            how, path = How(parquet=source.format is Format.PARQUET), source.shown
             rows = batch.column("row")
             columns["row"] = select_fields(rows, source.row_type, self._fields, self._rows, path, how=how)
         return pa.RecordBatch.from_pydict(columns)

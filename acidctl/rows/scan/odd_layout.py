@@ -25,7 +25,7 @@ def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = No
     if problems is None:
         problems = layout_problems(snapshot.listing, snapshot.state)
     read = {file.path for file in snapshot.files()} if problems else set()
-    shown = snapshot.fs.display(snapshot.path)
+    shown = snapshot.shown
     sentences = [f"{shown}: {text_of(why)}; stop all writers of the table first" for why in snapshot.ahead]
     for problem in problems:
         effect = "it is read" if problem.path in read else "it is not read"
@@ -63,4 +63,4 @@ def misplaced_deletes(snapshot: Snapshot, sources: Iterable[EventFile]) -> Itera
     for source in sources:
         if source.is_delete and is_misplaced(source.file, source.tail):
             why = reason(Code.MISPLACED_DELETES, path=source.file.path)
-            yield f"{snapshot.fs.display(snapshot.path)}: {text_of(why)}: acidctl applies them"
+            yield f"{snapshot.shown}: {text_of(why)}: acidctl applies them"

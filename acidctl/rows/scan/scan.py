@@ -103,7 +103,7 @@ class Scan:
         self.row_type = row_type or table_row_type(snapshot.declared, row_types(self.sources))
         self._partition = tuple(partition)
         self._names = Namespace(self.row_type, self._partition)
-        shown = snapshot.fs.display(snapshot.path)
+        shown = snapshot.shown
         chosen = self._names.tops
         if columns is not None:
             chosen = [self._names.find(column, shown) if isinstance(column, str) else column for column in columns]
@@ -149,7 +149,7 @@ class Scan:
         if not self.columns:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
-            shown = self.snapshot.fs.display(self.snapshot.path)
+            shown = self.snapshot.shown
             raise UsageProblem(f"no column of {shown} was chosen", "", "name one, or leave out `columns` to read all")
         for number, (events, stripe, files) in enumerate(self._stripes(self.columns)):
             with self._loss_reported(events.source, stripe):
@@ -169,7 +169,7 @@ class Scan:
         few = events.first(count) if self.where is None and not self.deleted else None
         if few is None or any(few.column(name).null_count for name in ID_COLUMNS):
             return  # reading the whole stripe decides whether rows without ids are an error
-        ids, rows = read_ids(few, events.source.fs.display(events.source.path)), few.column("row")
+        ids, rows = read_ids(few, events.source.shown), few.column("row")
         live = self._live(events.source, ids)
         if live is not None:
             ids, rows = ids.take(live), kept_rows(rows, live)

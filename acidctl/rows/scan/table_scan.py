@@ -260,7 +260,7 @@ def _read(wide: set[Place], source: EventFile, unsure: dict[int, list[_Leaf]], r
                 continue
             files = FileColumns(source.row_type, row, places, source.format, source.declared)
             rows = events.rows(stripe, files.names)
-            arrays = {place: files.get(rows, place, source.fs.display(source.path)) for place in places}
+            arrays = {place: files.get(rows, place, source.shown) for place in places}
             for leaf in missing:
                 array = arrays[leaf.top]
                 for position in leaf.path[1:]:
@@ -300,7 +300,7 @@ class Summary:
             BadDataError: text has no columns without a metastore, and other files of the table have some.
         """
         for source in (source for source in sources if not source.is_delete):
-            self._formats.setdefault(source.format, source.fs.display(source.path))
+            self._formats.setdefault(source.format, source.shown)
             text = self._formats.get(Format.TEXT)
             if text and len(self._formats) > 1 and not snapshot.declared:
                 other = next(format_ for format_ in self._formats if format_ is not Format.TEXT)

@@ -261,7 +261,7 @@ def deletes_of(load: str, snapshot: Snapshot, sources: Sequence[EventFile]) -> D
         return load_deletes((), snapshot.write_ids)
     # With their stores: partitions may lie on several, at the same paths.
     moved = any(source.may_hold_moved for source in sources)
-    key = load, moved, tuple(sorted(source.fs.display(source.path) for source in killers))
+    key = load, moved, tuple(sorted(source.shown for source in killers))
     deletes = _held.pop(key, None)
     if deletes is None:
         deletes = load_deletes(killers, snapshot.write_ids, rows=sources)

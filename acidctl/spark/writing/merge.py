@@ -136,7 +136,7 @@ class FrameMerge(Write):
 
         def plans() -> Iterator[LocationPlan]:
             for name, plan in parallel.results(_plan, found):
-                names[plan.snapshot.fs.display(plan.snapshot.path)] = name
+                names[plan.snapshot.shown] = name
                 yield plan
 
         held = Packed(plans(), lambda plan: shared_by(plan.snapshot))
@@ -144,7 +144,7 @@ class FrameMerge(Write):
         while len(tasks := tasks_of(held, everything, size)) > _MOST_PARTS:
             size *= 2
         return [
-            TablePart(number, tuple((names[split.snapshot.fs.display(split.snapshot.path)], split) for split in splits))
+            TablePart(number, tuple((names[split.snapshot.shown], split) for split in splits))
             for number, splits in enumerate(tasks)
         ]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from acidctl.acid.bucket import MAX_STATEMENT
-from acidctl.acid.layout import data_files_of, is_full_acid
+from acidctl.acid.layout import data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
     ACID_PREFIXES,
@@ -61,7 +61,7 @@ class ListingToCheck:
     @cached_property
     def is_full(self) -> bool:
         """Return whether names alone show a full-ACID table."""
-        return is_full_acid(self.snapshot.listing)
+        return self.snapshot.listing.is_full_acid
 
     @cached_property
     def directories(self) -> list[AcidDirectory]:

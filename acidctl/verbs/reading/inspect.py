@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from acidctl.acid.layout import data_files_of, is_full_acid, original_files
+from acidctl.acid.layout import data_files_of, original_files
 from acidctl.acid.state import EntryKind
 from acidctl.base.errors import AcidctlError, unexpected
 from acidctl.base.parallel import in_order
@@ -17,7 +17,7 @@ from acidctl.location.evidence import Evidence
 from acidctl.location.resolved import resolve
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.table_location import TableLocation
-from acidctl.overview.location_status import DAY_SECONDS, LocationStatus, status_of
+from acidctl.overview.location_status import DAY_SECONDS, LocationStatus, pending_of, status_of
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 
@@ -117,7 +117,9 @@ def _inspected(found: TableLocation, options: InspectOptions, policy: Policy, no
     location = resolve(found, reader=True, compactor=True, evidence=True, on_unknown_readers=skip)
     closed += unknown_readers
     snapshot = location.for_reader()
-    status = status_of(location, None if unknown_readers else policy, now, "" if found.root else found.hive_name)
+    name = "" if found.root else found.hive_name
+    pending = pending_of(location, None if unknown_readers else policy, now)
+    status = status_of(location, pending, now, name, is_free_known=not unknown_readers)
     rows = _row_counts(snapshot, damaged.append) if options.rows else {}
     return Inspected(status, snapshot, rows, tuple(closed), tuple(damaged))
 
@@ -130,7 +132,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
     from acidctl.rows.foreign.format import footer_rows
 
     counts: dict[str, int] = {}
-    full, children = is_full_acid(snapshot.listing), snapshot.listing.files_by_child
+    full, children = snapshot.listing.is_full_acid, snapshot.listing.files_by_child
     for verdict in snapshot.state.verdicts:
         entries, rows = children.get(verdict.name, ()), list[int | None]()
         if verdict.directory:
