@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from acidctl.acid.listing import Ages, Entry, Listing
+from acidctl.acid.listing import Ages, Listing
 from acidctl.acid.names import Kind, acid_directory, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
@@ -172,7 +171,6 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
         now: seconds since the epoch.
     """
     leftovers = Leftovers()
-    children = snapshot.listing.files_by_child
     directories = {
         entry.path.partition("/")[0]
         for entry in snapshot.listing.entries
@@ -185,14 +183,14 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
             if since is not None:
                 why = reason(Code.TOO_YOUNG, since=since, until=policy.until(since), how="written")
             leftovers.young.append((name, since, why))
-        elif against := _objection(snapshot, name, children, directories - gone):
+        elif against := _objection(snapshot, name, directories - gone):
             leftovers.kept_back.append((name, against))
         else:
             leftovers.removable.append((name, reason(Code.LEFTOVER, what=hidden_kind(name).abandoned, since=since)))
     return leftovers
 
 
-def _objection(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> Reason | None:
+def _objection(snapshot: Snapshot, name: str, staying: set[str]) -> Reason | None:
     if target := manifest_for(name):
         # Only the manifest of a direct insert shows that its directory may be unfinished.
         if target not in staying:
@@ -204,22 +202,18 @@ def _objection(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]
             if ids.range_valid(low, directory.max_write_id) is Range.ALL:
                 return None
         return reason(Code.INSERT_UNKNOWN, by=(target,))
-    if name.startswith(_CLAIM):
-        return _at_work(snapshot, name, is_claim=True)
-    if not name.startswith(_COMPACTION):
+    is_claim = name.startswith(_CLAIM)
+    if not (is_claim or name.startswith(_COMPACTION)):
         return None
-    inside = {entry.path.split("/")[1] for entry in snapshot.listing.entries if entry.path.startswith(f"{name}/")}
-    for staged in sorted(inside - staying):
-        if (twin := other_kind(staged)) and twin in staying:
-            return reason(Code.HALF_A_MINOR, by=(staged, twin), how="holds")
-    if any(entry.path == f"{name}/{OWNER}" for entry in children.get(name, ())):
-        return _at_work(snapshot, f"{name}/{OWNER}", is_claim=False)
-    return None
-
-
-def _at_work(snapshot: Snapshot, path: str, *, is_claim: bool) -> Reason | None:
-    """Return the reason that the process named in an owner file still runs, as far as this machine can see."""
-    try:
+    path = name if is_claim else f"{name}/{OWNER}"
+    if not is_claim:
+        files = snapshot.listing.by_child[name]
+        for staged in sorted({entry.path.split("/")[1] for entry in files if "/" in entry.path} - staying):
+            if (twin := other_kind(staged)) and twin in staying:
+                return reason(Code.HALF_A_MINOR, by=(staged, twin), how="holds")
+        if not any(entry.path == path and not entry.is_dir for entry in files):
+            return None
+    try:  # whether the process that it names still runs, as far as this machine can see
         owner = owner_at(snapshot.fs, snapshot.absolute(path))
     except AcidctlError as error:
         return reason(Code.OWNER_AT_WORK, is_claim=is_claim, why=error.why or error.what)

@@ -132,7 +132,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     if any(name.startswith("_tmp_") for name in children):  # the notes of publications lie there
         refuse_half_published(snapshot)
     lists = ReaderLists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
-    judge = Releases(snapshot, lists, ages, children)
+    judge = Releases(snapshot, lists, ages)
     present = judge.at(None)
     kept_back = judge.kept_back()
     old = judge.old(policy, now) if present else present

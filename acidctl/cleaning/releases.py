@@ -22,8 +22,8 @@ from acidctl.location.snapshot import Reader, Snapshot
 class Releases:
     """Decides which names the rules release, in the location as it is or as it was at some moment."""
 
-    def __init__(self, snapshot: Snapshot, lists: ReaderLists, ages: Ages, children: Mapping[str, list[Entry]]) -> None:
-        self._snapshot, self._cleaner, self._ages, self._children = snapshot, lists.for_cleaner(), ages, children
+    def __init__(self, snapshot: Snapshot, lists: ReaderLists, ages: Ages) -> None:
+        self._snapshot, self._cleaner, self._ages = snapshot, lists.for_cleaner(), ages
         self._is_reader = self._cleaner is lists
         self._released_without: dict[frozenset[str], set[str]] = {}
         self._released_at: dict[tuple[float | None, bool, frozenset[str]], set[str]] = {}

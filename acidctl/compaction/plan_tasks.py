@@ -271,19 +271,17 @@ def _refuse_unconverted(sources: Sequence[EventFile], row: OrcType) -> None:
         BadDataError, RefusedError: see :func:`require_convertible`, or :func:`difference` for Parquet.
     """
     for source in sources:
-        shown = source.shown
         if not source.rows:
             continue
         if source.format is Format.ORC:
-            require_convertible(source.row_type, row, shown)
+            require_convertible(source.row_type, row, source.shown)
         elif source.format is Format.PARQUET and (why := difference(source.row_type, pa.schema([]), row)):
-            raise RefusedError(f"cannot compact {shown} with the other files", why, "let Hive compact it")
+            raise RefusedError(f"cannot compact {source.shown} with the other files", why, "let Hive compact it")
 
 
 def open_questions(kind: CompactionKind, sources: Sequence[EventFile], writing: Writing) -> Iterator[str]:
     """Yield what decides if a compaction is refused, and is known only when rows are read."""
     for source in sources:
-        shown = source.shown
         statistics = source.tail.column_statistics(1) if source.synthetic is None else None
         if source.is_delete:
             if (
@@ -291,9 +289,9 @@ def open_questions(kind: CompactionKind, sources: Sequence[EventFile], writing: 
                 and not writing.apply_all_deletes
                 and is_misplaced(source.file, source.tail)
             ):
-                yield f"whether deletes in {shown} meet rows of other buckets, which is refused (V21)"
+                yield f"whether deletes in {source.shown} meet rows of other buckets, which is refused (V21)"
         elif statistics and statistics.intStatistics.maximum > 0 and writing.reader is not Hive.HIVE2:
-            yield f"whether {shown} holds updates or deletes, which is refused (V12)"
+            yield f"whether {source.shown} holds updates or deletes, which is refused (V12)"
 
 
 def _amount(files: Iterable[EventFile]) -> dict[str, Any]:

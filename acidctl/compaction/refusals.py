@@ -145,21 +145,20 @@ def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType |
     Raises:
         RefusedError: the type cannot be determined, or is not `known`.
     """
-    shown = snapshot.shown
     native = next((source for source in sources if source.synthetic is None), None)
     if native is not None or snapshot.listing.shows_full_acid:
         if known is TableType.INSERT_ONLY:
             raise RefusedError(
-                f"cannot compact {shown} as an insert-only table",
-                f"{snapshot.display(native.file.path)} has ACID columns" if native else "it has bucket files",
+                f"cannot compact {snapshot.shown} as an insert-only table",
+                f"{native.shown} has ACID columns" if native else "it has bucket files",
                 "it is a full-ACID table: leave --table-type out",
             )
         return TableType.FULL_ACID
     other = next((source for source in sources if source.format is not Format.ORC), None)
     if other is not None and known is TableType.FULL_ACID:
         raise RefusedError(
-            f"cannot compact {shown} as a full-ACID table",
-            f"{snapshot.display(other.file.path)} is {other.format}, and full-ACID tables are ORC",
+            f"cannot compact {snapshot.shown} as a full-ACID table",
+            f"{other.shown} is {other.format}, and full-ACID tables are ORC",
             "it is an insert-only table: leave --table-type out",
         )
     if known is not None or not sources:
@@ -171,7 +170,7 @@ def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType |
     ):
         return TableType.FULL_ACID
     raise RefusedError(
-        f"cannot compact {shown}",
+        f"cannot compact {snapshot.shown}",
         "none of its files has ACID columns: it is an insert-only table, or a full-ACID one with loaded files alone",
         "say which: --table-type insert-only or --table-type full-acid",
     )
@@ -268,7 +267,7 @@ def require_plain_lines(snapshot: Snapshot, sources: Sequence[EventFile]) -> Non
     if layout is None:
         raise RefusedError(
             what,
-            f"{snapshot.display(sources[0].file.path)} is text",
+            f"{sources[0].shown} is text",
             "which of its lines are rows is known to the metastore alone: give --metastore, or let Hive compact it",
         )
     if layout.header or layout.footer:
@@ -276,20 +275,19 @@ def require_plain_lines(snapshot: Snapshot, sources: Sequence[EventFile]) -> Non
         raise RefusedError(what, f"some lines of each of its files are no rows: {lines}", hint)
     for source in sources:
         if extension := text_extension(source.path):
-            why = f"{snapshot.display(source.file.path)} is compressed text ({extension})"
+            why = f"{source.shown} is compressed text ({extension})"
             raise RefusedError(what, why, f"acidctl puts plain text together; {hint}")
 
 
 def one_format(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
     """Return the format of all files; raise RefusedError if they have several."""
-    shown = snapshot.shown
     examples: dict[Format, EventFile] = {}
     for source in sources:
         examples.setdefault(source.format, source)
     if len(examples) > 1:
-        listed = [f"{snapshot.display(source.file.path)} is {format_}" for format_, source in examples.items()]
+        listed = [f"{source.shown} is {format_}" for format_, source in examples.items()]
         raise RefusedError(
-            f"cannot compact {shown}",
+            f"cannot compact {snapshot.shown}",
             ", ".join(listed),
             "one file cannot hold both; let Hive compact it, which knows the format of each partition",
         )

@@ -153,11 +153,6 @@ class Planned(PlanResult):
         return advise(self.plan.snapshot.listing, self.plan.snapshot.state).gain
 
     @property
-    def buckets(self) -> int:
-        """Return the most buckets that the result can have."""
-        return self.plan.buckets
-
-    @property
     def segments(self) -> int:
         """Return the most segments into which big buckets are cut."""
         tasks = [task for task in self.plan.tasks if isinstance(task, BucketTask)]
@@ -174,7 +169,7 @@ class Planned(PlanResult):
         cut = f" in {most}{human_count(self.segments, 'segment')}" if self.segments else ""
         return (
             f"{self.location}: {plan.asked}{because}: {human_count(len(plan.inputs), 'input')}, "
-            f"{human_count(self.buckets, 'bucket')}{cut}, "
+            f"{human_count(plan.buckets, 'bucket')}{cut}, "
             f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
             f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
         )
@@ -194,7 +189,7 @@ class Planned(PlanResult):
             **super().facts(),
             "inputs": list(self.plan.inputs),
             "outputs": list(self.plan.output_names),
-            "buckets": self.buckets,
+            "buckets": self.plan.buckets,
             "segments": self.segments,
             "inputBytes": self.plan.input_bytes,
             "inputRows": self.plan.rows,
