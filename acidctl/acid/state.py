@@ -95,6 +95,11 @@ class AcidState:
         return tuple(verdict for verdict in self.verdicts if verdict.state is state)
 
     @property
+    def removable(self) -> tuple[Verdict, ...]:
+        """Return the obsolete and aborted children, in display order."""
+        return tuple(verdict for verdict in self.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED))
+
+    @property
     def current_names(self) -> frozenset[str]:
         return frozenset(verdict.name for verdict in self.in_state(State.CURRENT))
 
@@ -186,6 +191,33 @@ def select(
         history_problem=problem,
         notes=_notes(selection, directories, write_ids is None),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """What decides a state together with the listing: see :func:`select`."""
+
+    write_ids: ValidWriteIds
+    txns: ValidTxns | None
+    base_formats: Mapping[str, BaseFormat]
+
+    def select(self, listing: Listing, *, without: frozenset[str] = frozenset()) -> AcidState:
+        """Return the state of a listing; see :func:`select`."""
+        return select(listing, self.write_ids, self.txns, self.base_formats, without=without)
+
+    def for_cleaner(self) -> Lists:
+        """Return the cleaner's lists (section 10), ending at the high watermark and below the oldest open transaction.
+
+        A query of that open transaction does not see what was committed after it began. Without given lists, the
+        reader's lists serve the cleaner as well.
+        """
+        txns = self.txns
+        if txns is None and self.write_ids.is_everything:
+            return self
+        if txns is not None:
+            oldest = min((txns.min_open, *txns.open[:1]))
+            txns = replace(txns, high_watermark=min(txns.high_watermark, oldest - 1))
+        return replace(self, write_ids=self.write_ids.for_cleaner(), txns=txns)
 
 
 def _children(listing: Listing) -> dict[str, bool]:

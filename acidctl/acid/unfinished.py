@@ -6,7 +6,7 @@ be unfinished must not make others obsolete, and layouts that Hive never writes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,8 +30,7 @@ from acidctl.acid.names import (
     parse_file,
 )
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.sidefiles import BaseFormat
-from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
+from acidctl.acid.state import AcidState, EntryKind, Lists, State, Verdict
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
 YOUNG_SECONDS = 3600
@@ -41,7 +40,7 @@ YOUNG_SECONDS = 3600
 _SIDE_FILES = (f"/{METADATA_ACID}", f"/{ORC_ACID_VERSION}")
 
 
-def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None) -> dict[str, Reason]:
+def doubtful(listing: Listing, state: AcidState, lists: Lists) -> dict[str, Reason]:
     """Return the current directories that may not be finished, with the reason.
 
     * ``_v`` directories, if no list of transactions was given: Hive 4 writes them in place; * directories with a
@@ -50,14 +49,13 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
     if no list of write ids was given: an INSERT OVERWRITE that is at work, or aborted, looks like a committed one.
     """
     looks_inside = bool(state.in_state(State.OBSOLETE))
-    return _doubts(listing, state.in_state(State.CURRENT), write_ids, txns, looks_inside=looks_inside)
+    return _doubts(listing, state.in_state(State.CURRENT), lists, looks_inside=looks_inside)
 
 
 def _doubts(
     listing: Listing,
     verdicts: Iterable[Verdict],
-    write_ids: ValidWriteIds,
-    txns: ValidTxns | None,
+    lists: Lists,
     *,
     looks_inside: bool,
 ) -> dict[str, Reason]:
@@ -69,7 +67,7 @@ def _doubts(
         directory, by = verdict.directory, (verdict.name,)
         if directory is None:
             continue
-        if directory.visibility_txn and txns is None:
+        if directory.visibility_txn and lists.txns is None:
             doubts[verdict.name] = reason(
                 Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.visibility_txn,), how="transaction"
             )
@@ -79,11 +77,11 @@ def _doubts(
             doubts[verdict.name] = reason(Code.EMPTY_BASE, by=by)
         elif verdict.name in manifests:
             doubts[verdict.name] = reason(Code.WRITER_AT_WORK, by=(manifests[verdict.name],), how="manifest-beside")
-        elif verdict.kind is EntryKind.BASE and write_ids.is_everything and not _is_marked(verdict):
+        elif verdict.kind is EntryKind.BASE and lists.write_ids.is_everything and not _is_marked(verdict):
             doubts[verdict.name] = reason(
                 Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.max_write_id,), how="overwrite"
             )
-        elif directory.kind is Kind.DELTA and write_ids.is_everything and _is_streaming(verdict.name, listing):
+        elif directory.kind is Kind.DELTA and lists.write_ids.is_everything and _is_streaming(verdict.name, listing):
             doubts[verdict.name] = reason(Code.WRITER_AT_WORK, by=by, how="open-stream")
     return doubts
 
@@ -117,9 +115,7 @@ def unmarked_bases(listing: Listing, state: AcidState) -> set[str]:
 def only_by_doubt(
     listing: Listing,
     state: AcidState,
-    write_ids: ValidWriteIds,
-    txns: ValidTxns | None,
-    base_formats: Mapping[str, BaseFormat],
+    lists: Lists,
     *,
     known: Iterable[str] | None = None,
     others: Callable[[AcidState], Iterable[str]] = lambda _: (),
@@ -133,43 +129,37 @@ def only_by_doubt(
         known: the doubtful directories, if they were just computed.
         others: returns further doubtful directories among those that a state reads.
     """
-    doubts = set(doubtful(listing, state, write_ids, txns) if known is None else known)
+    doubts = set(doubtful(listing, state, lists) if known is None else known)
     # A _v directory that is not current may still make others obsolete indirectly.
-    if txns is None:
+    if lists.txns is None:
         doubts |= {v.name for v in state.verdicts if v.directory and v.directory.visibility_txn}
     if not doubts:
         return set()
-    doubts |= _stacked(listing, state, write_ids, txns, doubts)
+    doubts |= _stacked(listing, state, lists, doubts)
     more = doubts
     while more:
         sure = without(listing, doubts)
-        bare = select(sure, write_ids, txns, base_formats)
-        more = {*doubtful(sure, bare, write_ids, txns), *others(bare)} - doubts
+        bare = lists.select(sure)
+        more = {*doubtful(sure, bare, lists), *others(bare)} - doubts
         doubts |= more
-    removable = {verdict.name for verdict in _removable(bare)}
+    removable = {verdict.name for verdict in bare.removable}
     aborted = {verdict.name for verdict in state.in_state(State.ABORTED)}
-    return {verdict.name for verdict in _removable(state)} - removable - (doubts & aborted)
+    return {verdict.name for verdict in state.removable} - removable - (doubts & aborted)
 
 
-def _stacked(
-    listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None, doubts: Set[str]
-) -> set[str]:
+def _stacked(listing: Listing, state: AcidState, lists: Lists, doubts: Set[str]) -> set[str]:
     """Return the doubtful bases above the highest sure base: each would be read once those above it are gone.
 
     A table that is overwritten every hour has hundreds of them, so they are removed together. If a delta is doubtful as
     well, or a base cannot be chosen, the order matters, and they are removed one by one.
     """
     usable = [v for v in state.verdicts if v.directory and v.state in (State.CURRENT, State.OBSOLETE)]
-    unsure = doubts | _doubts(listing, usable, write_ids, txns, looks_inside=True).keys()
+    unsure = doubts | _doubts(listing, usable, lists, looks_inside=True).keys()
     bases = {v.name: v.directory for v in usable if v.directory and v.directory.kind is Kind.BASE}
-    if not write_ids.is_everything or any(v.name in unsure and v.name not in bases for v in usable):
+    if not lists.write_ids.is_everything or any(v.name in unsure and v.name not in bases for v in usable):
         return set()
     sure = max((base.max_write_id for name, base in bases.items() if name not in unsure), default=MINL - 1)
     return {name for name, base in bases.items() if base.max_write_id > sure}
-
-
-def _removable(state: AcidState) -> Iterator[Verdict]:
-    return (verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED))
 
 
 def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str, str]:
@@ -193,6 +183,28 @@ def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str,
             if (committed_too or not wide.visibility_txn) and (wide.range, delta.kind) not in kinds:
                 hidden[verdict.name] = wide.name
     return hidden
+
+
+def unproven(
+    listing: Listing,
+    state: AcidState,
+    lists: Lists,
+    faults: Callable[[AcidState], Iterable[tuple[str, Reason]]],
+) -> dict[str, Reason]:
+    """Return the obsolete and aborted entries that one listing does not prove to be so, with the reason.
+
+    Args:
+        faults: yields the directories of a state that readers cannot read, with the reason.
+    """
+    doubts = doubtful(listing, state, lists)
+    doubts.update((name, why) for name, why in faults(state) if name not in doubts)
+    hidden = only_by_doubt(listing, state, lists, known=doubts, others=lambda bare: dict(faults(bare)))
+    return {
+        **dict.fromkeys(hidden, reason(Code.ONLY_BY_DOUBT, *doubts.values())),
+        **{name: reason(Code.HALF_A_MINOR, by=(wide,), how="hides") for name, wide in half_finished(state).items()},
+        **{twin.path: twin.reason for twin in twins(state)},
+        **dict.fromkeys(unmarked_bases(listing, state), reason(Code.UNMARKED_BASE)),
+    }
 
 
 def live_writers(listing: Listing, state: AcidState, now: float) -> list[str]:

@@ -13,7 +13,7 @@ from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.unfinished import straddling
 from acidctl.base.errors import RefusedError
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
-from acidctl.cleaning.readers import ReaderLists, broken_reader
+from acidctl.cleaning.readers import broken_reader
 from acidctl.cleaning.releases import Releases
 from acidctl.cleaning.retention import LaterEntry, Policy
 from acidctl.location.change.publication import refuse_half_published
@@ -131,8 +131,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     ages, children = Ages.of(snapshot.listing), snapshot.listing.files_by_child
     if any(name.startswith("_tmp_") for name in children):  # the notes of publications lie there
         refuse_half_published(snapshot)
-    lists = ReaderLists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
-    judge = Releases(snapshot, lists, ages)
+    judge = Releases(snapshot, ages)
     present = judge.at(None)
     kept_back = judge.kept_back()
     old = judge.old(policy, now) if present else present
@@ -150,7 +149,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
         kept_back |= dict(staging.kept_back)
         waiting += [LaterEntry(name, since, policy.until(since), why) for name, since, why in staging.young]
     plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
-    _prove(plan, ages, lists, now)
+    _prove(plan, ages, now)
     return plan
 
 
@@ -193,14 +192,14 @@ def _removal_order(verdict: Verdict) -> tuple[int, int, int, str]:
     return (rank, low, high, verdict.name)
 
 
-def _prove(plan: CleaningPlan, ages: Ages, lists: ReaderLists, now: float) -> None:
+def _prove(plan: CleaningPlan, ages: Ages, now: float) -> None:
     """Raise RefusedError if the location would read differently: by a bug, or a layout that nobody foresaw."""
     if not plan.removals:
         return
-    broken = broken_reader(plan.snapshot.state, ages, lists, set(plan.names), policy=plan.policy, now=now)
-    if broken:
+    snapshot = plan.snapshot
+    if broken := broken_reader(snapshot.state, ages, snapshot.lists, set(plan.names), policy=plan.policy, now=now):
         raise RefusedError(
-            f"cleaning {plan.snapshot.shown} would change what readers see",
+            f"cleaning {plan.shown} would change what readers see",
             text_of(broken),
             "please report the listing of this location",
         )

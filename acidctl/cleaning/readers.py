@@ -7,16 +7,15 @@ What supersedes the planned entries must be readable itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from acidctl.acid.layout import DataFile, data_files_of
 from acidctl.acid.listing import Ages, Entry, Listing, with_entries, without
 from acidctl.acid.names import METADATA_ACID, MINL, NO_STATEMENT, ORC_ACID_VERSION, AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.sidefiles import BaseFormat
-from acidctl.acid.state import AcidState, State, select
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds, holes, ids_between
+from acidctl.acid.state import AcidState, Lists, State
+from acidctl.acid.writeids import holes, ids_between
 from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.cleaning.retention import Policy
 from acidctl.location.snapshot import Snapshot
@@ -25,34 +24,8 @@ _MOMENTS = 16
 """At most this many moments are replayed; between two of them nothing came that could change what a reader chooses."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderLists:
-    """The lists that decide a state together with the listing."""
-
-    write_ids: ValidWriteIds
-    txns: ValidTxns | None
-    formats: Mapping[str, BaseFormat]
-
-    def select(self, listing: Listing) -> AcidState:
-        return select(listing, self.write_ids, self.txns, self.formats)
-
-    def for_cleaner(self) -> ReaderLists:
-        """Return the cleaner's lists (section 10), ending at the high watermark and below the oldest open transaction.
-
-        A query of that open transaction does not see what was committed after it began. Without given lists, the
-        reader's lists serve the cleaner as well.
-        """
-        txns = self.txns
-        if txns is None and self.write_ids.is_everything:
-            return self
-        if txns is not None:
-            oldest = min((txns.min_open, *txns.open[:1]))
-            txns = replace(txns, high_watermark=min(txns.high_watermark, oldest - 1))
-        return replace(self, write_ids=self.write_ids.for_cleaner(), txns=txns)
-
-
 def broken_reader(
-    state: AcidState, ages: Ages, lists: ReaderLists, names: set[str], *, policy: Policy, now: float
+    state: AcidState, ages: Ages, lists: Lists, names: set[str], *, policy: Policy, now: float
 ) -> Reason | None:
     """Return the reason why a plan may not be carried out; None if it harms no reader.
 
@@ -140,7 +113,7 @@ def _spread(times: list[float], count: int) -> list[float]:
     return [times[i * (len(times) - 1) // max(1, count - 1)] for i in range(count)]
 
 
-def _reader_at(then: Listing, young: Collection[str], lists: ReaderLists) -> ReaderLists:
+def _reader_at(then: Listing, young: Collection[str], lists: Lists) -> Lists:
     """Return the lists of a reader that began at a moment; `lists` itself if they are the same.
 
     All write ids up to the highest on disk were given out; an id whose directories all came later was still open.

@@ -12,9 +12,9 @@ from acidctl.acid.layout import strange_paths
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing, with_entries
 from acidctl.acid.names import acid_directory, is_hidden, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import AcidState, State, Verdict
-from acidctl.acid.unfinished import doubtful, half_finished, only_by_doubt, twins, unmarked_bases
-from acidctl.cleaning.readers import Contents, ReaderLists, may_supersede
+from acidctl.acid.state import AcidState, State
+from acidctl.acid.unfinished import unproven
+from acidctl.cleaning.readers import Contents, may_supersede
 from acidctl.cleaning.retention import LaterEntry, Policy
 from acidctl.location.snapshot import Reader, Snapshot
 
@@ -22,7 +22,8 @@ from acidctl.location.snapshot import Reader, Snapshot
 class Releases:
     """Decides which names the rules release, in the location as it is or as it was at some moment."""
 
-    def __init__(self, snapshot: Snapshot, lists: ReaderLists, ages: Ages) -> None:
+    def __init__(self, snapshot: Snapshot, ages: Ages) -> None:
+        lists = snapshot.lists
         self._snapshot, self._cleaner, self._ages = snapshot, lists.for_cleaner(), ages
         self._is_reader = self._cleaner is lists
         self._released_without: dict[frozenset[str], set[str]] = {}
@@ -48,8 +49,8 @@ class Releases:
     def _released_now(self) -> set[str]:
         if self._now.history_problem:
             return set()
-        unneeded = {verdict.name for verdict in _removable(self._now)} - self._reasons.keys()
-        return unneeded & {verdict.name for verdict in _removable(self._snapshot.state)}
+        unneeded = {verdict.name for verdict in self._now.removable} - self._reasons.keys()
+        return unneeded & {verdict.name for verdict in self._snapshot.state.removable}
 
     def old(self, policy: Policy, now: float) -> set[str]:
         """Return what was released for all readers that began before the retention."""
@@ -66,7 +67,7 @@ class Releases:
 
     def kept_back(self) -> dict[str, Reason]:
         """Return what readers do not need now but the rules keep, with the reason."""
-        unneeded = {verdict.name for verdict in _removable(self._snapshot.state)} - self.at(None)
+        unneeded = {verdict.name for verdict in self._snapshot.state.removable} - self.at(None)
         return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
 
     def waiting(self, names: Iterable[str], policy: Policy, now: float) -> list[LaterEntry]:
@@ -158,7 +159,7 @@ class Releases:
         state = self._cleaner.select(listing)
         if state.history_problem:
             return set()
-        return {verdict.name for verdict in _removable(state)} - self._doubts(listing, state).keys()
+        return {verdict.name for verdict in state.removable} - self._doubts(listing, state).keys()
 
     @cached_property
     def _visible(self) -> int:
@@ -192,28 +193,16 @@ class Releases:
 
     def _doubts(self, listing: Listing, state: AcidState) -> dict[str, Reason]:
         """Return the names that stay although a state calls them obsolete, with the reason."""
-        ids, txns, formats = self._snapshot.write_ids, self._snapshot.txns, self._snapshot.base_formats
-        doubts = doubtful(listing, state, ids, txns)
-        doubts.update((name, why) for name, why in self._unreadable(state) if name not in doubts)
-        why = reason(Code.ONLY_BY_DOUBT, *doubts.values())
-        kept = dict.fromkeys(
-            only_by_doubt(listing, state, ids, txns, formats, known=doubts, others=lambda s: dict(self._unreadable(s))),
-            why,
-        )
-        for name, wide in half_finished(state).items():
-            kept[name] = reason(Code.HALF_A_MINOR, by=(wide,), how="hides")
-        kept |= {twin.path: twin.reason for twin in twins(state)}
-        for name in unmarked_bases(listing, state):
-            kept[name] = reason(Code.UNMARKED_BASE)
+        kept = unproven(listing, state, self._snapshot.lists, self._unreadable)
         kept |= self._lost
-        for verdict in _removable(state):
+        for verdict in state.removable:
             strange = next(strange_paths(self._entries.get(verdict.name, ()), listing.table_type), "")
             if strange:
                 kept[verdict.name] = reason(Code.STRANGE_PATH, path=strange)
         return kept
 
     def _unreadable(self, state: AcidState) -> Iterator[tuple[str, Reason]]:
-        for name in sorted({by for verdict in _removable(state) for by in verdict.reason.by}):
+        for name in sorted({by for verdict in state.removable for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
                 yield name, why
@@ -258,7 +247,3 @@ def _held_by(reader: Reader) -> Reason:
         agent=reader.agent,
         how="lock" if reader.lock else "no-lock",
     )
-
-
-def _removable(state: AcidState) -> list[Verdict]:
-    return [verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]

@@ -11,7 +11,7 @@ from acidctl.acid.listing import Entry, TableType, with_entries
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, MAXL, METADATA_ACID, Kind, manifest_for
 from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length
-from acidctl.acid.state import AcidState, State, Verdict, select
+from acidctl.acid.state import AcidState, State, Verdict
 from acidctl.acid.unfinished import doubtful, live_writers, only_by_doubt
 from acidctl.acid.writeids import ValidTxns
 from acidctl.base.errors import BadDataError, ConflictError, RefusedError
@@ -41,9 +41,9 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
     """
     refuse_layout(snapshot)
     listing, state, shown = snapshot.listing, snapshot.state, snapshot.shown
-    hidden = only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    hidden = only_by_doubt(listing, state, snapshot.lists)
     if hidden and not force:
-        doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
+        doubts = doubtful(listing, state, snapshot.lists)
         raise RefusedError(
             f"cannot compact {shown}",
             "; ".join(
@@ -212,8 +212,8 @@ def _state_after(snapshot: Snapshot, kind: CompactionKind, names: Collection[str
         if kind is CompactionKind.MAJOR and not visibility_txn:
             entries.append(Entry(f"{name}/{METADATA_ACID}", 1, None, False))
             formats[name] = BaseFormat.COMPACTED
-    listing = with_entries(snapshot.listing, sorted(entries))
-    return select(listing, snapshot.write_ids, _with_committed(snapshot, visibility_txn), formats)
+    lists = replace(snapshot.lists, txns=_with_committed(snapshot, visibility_txn), base_formats=formats)
+    return lists.select(with_entries(snapshot.listing, sorted(entries)))
 
 
 def _with_committed(snapshot: Snapshot, visibility_txn: int) -> ValidTxns | None:

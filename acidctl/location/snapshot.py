@@ -13,7 +13,7 @@ from acidctl.acid.listing import Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
-from acidctl.acid.state import AcidState, Verdict, base_metadata, select
+from acidctl.acid.state import AcidState, Lists, Verdict, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.metastore_schema import Declared
@@ -127,6 +127,11 @@ class Snapshot:
     def shown(self) -> str:
         """Return the location, as a user would type it."""
         return self.fs.display(self.path)
+
+    @property
+    def lists(self) -> Lists:
+        """Return what decides the state together with the listing."""
+        return Lists(self.write_ids, self.txns, self.base_formats)
 
     def again(self) -> Snapshot:
         """List the location again and return it as the same lists see it; errors as for :func:`take_snapshot`."""

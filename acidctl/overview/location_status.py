@@ -266,7 +266,7 @@ def pending_of(location: ResolvedLocation, policy: Policy | None, now: float) ->
         try:
             snapshot.require_agreement()  # first: it is the reason for the missing history
             snapshot.require_history()
-            if problems or snapshot.state.in_state(State.OBSOLETE) or snapshot.state.in_state(State.ABORTED):
+            if problems or snapshot.state.removable:
                 plan = plan_cleaning(snapshot, policy, now)
         except AcidctlError as error:
             refused[str(error)] = error

@@ -22,7 +22,6 @@ from acidctl.acid.names import (
     is_hidden,
     is_native_data_file,
 )
-from acidctl.acid.state import select
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
@@ -153,7 +152,7 @@ def _require_same_state(snapshot: Snapshot, outer: str, inner: str, made: Sequen
     moved = [e._replace(path=outer + e.path.removeprefix(inner)) for e in lifted]
     moved += [Entry(outer + m.path.removeprefix(inner), m.size, None, False) for m in made]
     listing = with_entries(snapshot.listing, sorted([*kept, *moved], key=lambda e: e.path))
-    after = select(listing, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
+    after = snapshot.lists.select(listing)
     before = snapshot.state
     if [v.name for v in (after.base, *after.deltas) if v] != [v.name for v in (before.base, *before.deltas) if v]:
         raise unsafe(f"readers would choose other directories once it stands for {outer}", _BY_HAND)

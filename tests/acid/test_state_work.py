@@ -11,7 +11,7 @@ from support.work import calls_of
 from acidctl.acid.empty_results import empty_results
 from acidctl.acid.layout import current_files
 from acidctl.acid.listing import Entry, Listing, TableType
-from acidctl.acid.state import select
+from acidctl.acid.state import Lists, select
 from acidctl.acid.time_travel import bases_between, state_at
 from acidctl.acid.unfinished import (
     doubtful,
@@ -63,8 +63,8 @@ def questions(listing: Listing, txns: ValidTxns | None) -> dict[str, Callable[[]
     insert_only = replace(listing, table_type=TableType.INSERT_ONLY)
     return {
         "select": lambda: select(listing, ids, txns),
-        "doubtful": lambda: doubtful(listing, state, ids, txns),
-        "only_by_doubt": lambda: only_by_doubt(listing, state, ids, txns, {}),
+        "doubtful": lambda: doubtful(listing, state, Lists(ids, txns, {})),
+        "only_by_doubt": lambda: only_by_doubt(listing, state, Lists(ids, txns, {})),
         "half_finished": lambda: half_finished(state, committed_too=True),
         "layout_problems": lambda: layout_problems(listing, state),
         "live_writers": lambda: live_writers(listing, state, 5.0),

@@ -66,7 +66,7 @@ class _Since:
     @classmethod
     def of(cls, snapshot: Snapshot, empty: frozenset[str]) -> _Since:
         bases = {v.name for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE}
-        state = select(snapshot.listing, snapshot.write_ids, snapshot.txns, without=empty | bases)
+        state = snapshot.lists.select(snapshot.listing, without=empty | bases)
         view = replace(snapshot, state=state)
         seen = KeyRanges()
         for source in open_event_files(snapshot, snapshot.files()):
