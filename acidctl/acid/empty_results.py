@@ -49,7 +49,9 @@ def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]
         return ()
     files, is_full = listing.files_by_child, listing.is_full_acid
     used = (*state.in_state(State.CURRENT), *obsolete)
-    last_overwrite = max((d.max_write_id for v in used if (d := v.directory) and _is_overwrite(v, d)), default=MINL)
+    # An INSERT OVERWRITE or a TRUNCATE discarded all earlier rows.
+    overwrites = [v.directory for v in used if v.directory and v.directory.kind is Kind.BASE and not v.compacted]
+    last_overwrite = max((base.max_write_id for base in overwrites), default=MINL)
     candidates = [
         (verdict, directory)
         for verdict in used
@@ -81,11 +83,6 @@ def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]
 
 def _has_data(name: str, files: Mapping[str, list[Entry]]) -> bool:
     return data_bytes_of(files.get(name, ())) > 0
-
-
-def _is_overwrite(verdict: Verdict, directory: AcidDirectory) -> bool:
-    """Return whether an INSERT OVERWRITE or a TRUNCATE wrote it, which discarded all earlier rows."""
-    return directory.kind is Kind.BASE and not verdict.compacted
 
 
 def _is_compacted(verdict: Verdict, directory: AcidDirectory) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from acidctl.acid.listing import Ages, Listing
@@ -11,7 +11,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
 from acidctl.base.errors import AcidctlError
-from acidctl.cleaning.retention import Policy
+from acidctl.cleaning.retention import LaterEntry, Policy
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.own_files import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
@@ -121,21 +121,6 @@ def hidden_kind(name: str) -> HiddenKind:
 _COMPACTION, _QUERY, _CLAIM = COMPACTION_STAGING.prefix, QUERY_STAGING.prefix, LOCK_CLAIM.prefix
 
 
-@dataclass(slots=True)
-class Leftovers:
-    """The abandoned staging of a location.
-
-    Attributes:
-        removable: names with the reason, in the order of removal.
-        kept_back: names that are old enough but must stay, with the reason.
-        young: name, time of the last write in seconds since the epoch, and the reason to wait.
-    """
-
-    removable: list[tuple[str, Reason]] = field(default_factory=list)
-    kept_back: list[tuple[str, Reason]] = field(default_factory=list)
-    young: list[tuple[str, float | None, Reason]] = field(default_factory=list)
-
-
 def is_leftover(name: str) -> bool:
     """Say if a hidden name is a writer's staging or a claim on a lock; no other hidden entry is ever removed."""
     if target := manifest_for(name):
@@ -163,14 +148,22 @@ def query_staging(fs: FileSystem, path: str) -> Snapshot:
     return Snapshot(fs, path, listing, select(listing), ValidWriteIds(), None, {})
 
 
-def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Policy, now: float) -> Leftovers:
+def find_leftovers(
+    snapshot: Snapshot, ages: Ages, gone: set[str], policy: Policy, now: float
+) -> tuple[dict[str, Reason], dict[str, Reason], list[LaterEntry]]:
     """Find the abandoned staging of a location.
 
     Args:
         gone: visible names that the same plan removes.
         now: seconds since the epoch.
+
+    Returns:
+        The names that may be removed, in the order of removal, and those that are old enough but must stay, both with
+        the reason; and the entries that are too young.
     """
-    leftovers = Leftovers()
+    removable: dict[str, Reason] = {}
+    kept_back: dict[str, Reason] = {}
+    young: list[LaterEntry] = []
     directories = {
         entry.path.partition("/")[0]
         for entry in snapshot.listing.entries
@@ -182,12 +175,12 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
             why = reason(Code.AGE_UNKNOWN)
             if since is not None:
                 why = reason(Code.TOO_YOUNG, since=since, until=policy.until(since), how="written")
-            leftovers.young.append((name, since, why))
+            young.append(LaterEntry(name, since, policy.until(since), why))
         elif against := _objection(snapshot, name, directories - gone):
-            leftovers.kept_back.append((name, against))
+            kept_back[name] = against
         else:
-            leftovers.removable.append((name, reason(Code.LEFTOVER, what=hidden_kind(name).abandoned, since=since)))
-    return leftovers
+            removable[name] = reason(Code.LEFTOVER, what=hidden_kind(name).abandoned, since=since)
+    return removable, kept_back, young
 
 
 def _objection(snapshot: Snapshot, name: str, staying: set[str]) -> Reason | None:

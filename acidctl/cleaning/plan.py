@@ -144,10 +144,10 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
         for verdict in sorted((v for v in snapshot.state.verdicts if v.name in gone), key=_removal_order)
     ]
     if policy.leftovers:
-        staging = find_leftovers(snapshot, ages, gone, policy, now)
-        removals += [_removal(name, EntryKind.STAGING, State.IGNORED, why, children) for name, why in staging.removable]
-        kept_back |= dict(staging.kept_back)
-        waiting += [LaterEntry(name, since, policy.until(since), why) for name, since, why in staging.young]
+        abandoned, staying, young = find_leftovers(snapshot, ages, gone, policy, now)
+        removals += [_removal(name, EntryKind.STAGING, State.IGNORED, why, children) for name, why in abandoned.items()]
+        kept_back |= staying
+        waiting += young
     plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
     _prove(plan, ages, now)
     return plan

@@ -55,7 +55,9 @@ def broken_reader(
             return reason(Code.UNSAFE_PLAN, by=(hurt,), how="old-reader-reads")
         if what_is_read(seen) != what_is_read(remaining if reader is lists else reader.select(without(then, names))):
             return reason(Code.UNSAFE_PLAN, how="old-reader")
-        late = without(names_only, _invisible(young)) if young else then
+        # A reader that began before the results of transactions came never sees them.
+        unseen = {name for name in young if (directory := acid_directory(name)) and directory.visibility_txn}
+        late = without(names_only, unseen) if young else then
         if late != then and what_is_read(reader.select(late)) != what_is_read(reader.select(without(late, names))):
             return reason(Code.UNSAFE_PLAN, how="old-reader")
     return None
@@ -134,11 +136,6 @@ def _reader_at(then: Listing, young: Collection[str], lists: Lists) -> Lists:
     open_ids = tuple(sorted({*ids.open, *at_work} - set(ids.aborted)))
     min_open = min((ids.min_open, *open_ids[:1]))
     return replace(lists, write_ids=replace(ids.at(highest), open=open_ids, min_open=min_open))
-
-
-def _invisible(young: Iterable[str]) -> set[str]:
-    """Return the results of transactions, which a reader that began before they came never sees."""
-    return {name for name in young if (directory := acid_directory(name)) and directory.visibility_txn}
 
 
 _LOOKED_INTO = 16

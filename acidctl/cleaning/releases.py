@@ -9,7 +9,7 @@ from functools import cached_property
 
 from acidctl.acid.empty_results import empty_results
 from acidctl.acid.layout import strange_paths
-from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing, with_entries
+from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Listing, with_entries
 from acidctl.acid.names import acid_directory, is_hidden, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, State
@@ -195,22 +195,19 @@ class Releases:
         """Return the names that stay although a state calls them obsolete, with the reason."""
         kept = unproven(listing, state, self._snapshot.lists, self._unreadable)
         kept |= self._lost
+        everything = self._snapshot.listing.by_child  # whenever it came: a strange entry may never be removed
         for verdict in state.removable:
-            strange = next(strange_paths(self._entries.get(verdict.name, ()), listing.table_type), "")
+            strange = next(strange_paths(everything.get(verdict.name, ()), listing.table_type), "")
             if strange:
                 kept[verdict.name] = reason(Code.STRANGE_PATH, path=strange)
         return kept
 
     def _unreadable(self, state: AcidState) -> Iterator[tuple[str, Reason]]:
+        entries = self._snapshot.listing.by_child
         for name in sorted({by for verdict in state.removable for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
-            if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
+            if directory and (why := self._contents.fault(directory, entries.get(name, ()))):
                 yield name, why
-
-    @cached_property
-    def _entries(self) -> Mapping[str, list[Entry]]:
-        """Return all entries by child, at any time: a strange entry may never be removed."""
-        return self._snapshot.listing.by_child
 
     @cached_property
     def _lost(self) -> dict[str, Reason]:

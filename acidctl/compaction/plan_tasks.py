@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from acidctl.acid.bucket import MAX_BUCKET
 from acidctl.acid.compaction_kind import CompactionKind, Hive
-from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, is_visible_path, parse_file
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.concat.parquet_types import difference
@@ -76,7 +75,8 @@ def plan_tasks(
     """
     if insert_only and not sources:
         return None, []
-    inserts, deletes = _by_role(sources)
+    inserts = [source for source in sources if not source.is_delete]
+    deletes = [source for source in sources if source.is_delete]
     format_ = one_format(snapshot, sources) if insert_only else Format.ORC
     if format_ is Format.TEXT:
         require_plain_lines(snapshot, sources)
@@ -157,9 +157,6 @@ def _concat_tasks(
     shared: dict[str, Any], sources: Sequence[EventFile], format_: Format, declared: Declared | None
 ) -> list[ConcatTask]:
     """Return a task for each bucket number; a file without a number in its name goes to bucket 0."""
-    by_bucket: defaultdict[int, list[EventFile]] = defaultdict(list)
-    for source in sources:
-        by_bucket[max(source.file.bucket, 0)].append(source)
     return [
         ConcatTask(
             **shared,
@@ -170,7 +167,7 @@ def _concat_tasks(
             calendar=_calendar_of([source for source in files if source.rows]),
             declared=declared if format_ is Format.TEXT else None,
         )
-        for bucket, files in sorted(by_bucket.items())
+        for bucket, files in sorted(_by_bucket(sources).items())
     ]
 
 
@@ -307,18 +304,10 @@ def _killing(kills: Sequence[Kills]) -> dict[str, Any]:
     }
 
 
-def _by_role(sources: Iterable[EventFile]) -> tuple[list[EventFile], list[EventFile]]:
-    inserts: list[EventFile] = []
-    deletes: list[EventFile] = []
-    for source in sources:
-        (deletes if source.file.role is Role.DELETE else inserts).append(source)
-    return inserts, deletes
-
-
 def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]]:
     by_bucket = defaultdict[int, list[EventFile]](list)
     for source in sources:
-        by_bucket[source.file.bucket].append(source)
+        by_bucket[max(source.file.bucket, 0)].append(source)
     return by_bucket
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from acidctl.acid.state import State
 from acidctl.base.errors import (
     AccessError,
     AcidctlError,
@@ -189,10 +188,8 @@ class QueueEntryLease:
     @releasing()
     def _end_without_work(self, answer: NoWork) -> None:
         """End the lease; hand obsolete directories to Hive's cleaner."""
-        verdicts = answer.snapshot.state.verdicts if answer.snapshot else ()
         try:
-            if self.entry and any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in verdicts):
-                assert answer.snapshot
+            if self.entry and answer.snapshot and answer.snapshot.state.removable:
                 self._record(answer.snapshot.write_ids.high_watermark)
                 self._finish()
                 return

@@ -92,7 +92,7 @@ def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds, 
     is_decided = highest <= write_ids.high_watermark < MAXL and min(write_ids.open, default=MAXL) > highest
     if not is_decided or write_ids.mode is not ListReader.READER:
         return reason(Code.WRITES_UNDECIDED, ids=(highest,))
-    remaining = [verdict for verdict in by_entry.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]
+    remaining = list(by_entry.removable)
     for verdict in state.verdicts:
         # A directory of an open transaction would become visible if the transaction is aborted and then forgotten.
         is_hidden = verdict.state is State.ABORTED or verdict.reason.code is Code.VISIBILITY_OPEN

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from acidctl.acid.state import State
 from acidctl.base.errors import AcidctlError
 from acidctl.base.parallel import in_order
 from acidctl.hive.table_names import location_key, names_of
@@ -108,7 +107,7 @@ def _measured(
 def amount_waiting(snapshot: Snapshot) -> tuple[int, float | None]:
     """Return the bytes of obsolete and aborted directories, and when the directories that replace them appeared."""
     children = {child.verdict.name: child for child in children_of(snapshot)}
-    gone = [child for child in children.values() if child.verdict.state in (State.OBSOLETE, State.ABORTED)]
+    gone = [children[verdict.name] for verdict in snapshot.state.removable]
     instead = {name for child in gone for name in child.verdict.reason.by}
     times = [children[name].amount.modified for name in instead if name in children]
     return sum(child.amount.bytes for child in gone), max((time for time in times if time is not None), default=None)

@@ -116,7 +116,8 @@ def resolve(
     as_compactor: Snapshot | BadDataError | RefusedError | None = None
     with found.unless_dropped():
         as_reader = _as_reader(found, on_unknown_readers) if reader else None
-        if compactor and as_reader and _is_same_for_compactor(as_reader, found):
+        counts_all = as_reader and as_reader.write_ids.is_everything and not as_reader.ahead
+        if compactor and counts_all and not found.resolver.asks_metastore:  # a compaction sees what a reader sees
             as_compactor = as_reader
         elif compactor:
             try:
@@ -144,11 +145,6 @@ def _as_reader(found: TableLocation, on_unknown_readers: Callable[[AcidctlError]
             raise
         on_unknown_readers(error)
         return snapshot
-
-
-def _is_same_for_compactor(snapshot: Snapshot, found: TableLocation) -> bool:
-    """Return whether a compaction sees what a reader sees: everything on disk counts for both."""
-    return snapshot.write_ids.is_everything and not (found.resolver.asks_metastore or snapshot.ahead)
 
 
 def metastore_facts(found: TableLocation, *, queue: bool = False) -> MetastoreFacts:
