@@ -12,6 +12,7 @@ from support.cleaning import apply_plan
 from support.tables import age, snapshot_of
 
 from acidctl.acid.names import MAXL
+from acidctl.acid.reasons import Code
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import RefusedError
 from acidctl.cleaning.leftovers import is_leftover
@@ -68,6 +69,14 @@ def test_a_claim_on_a_lock(tmp_path: Path) -> None:
     assert done.run
     restore(snapshot_of(table).fs, done.run)
     assert (table / ".acidctl-lock-bb").exists()
+
+
+def test_a_directory_with_the_name_of_a_claim_stays(tmp_path: Path) -> None:
+    """No run of acidctl makes one, so whose it is cannot be read from it."""
+    table = make(tmp_path / "t", "delta_1_1_0", ".acidctl-lock-aa/x")
+    plan = plan_of(table)
+    assert plan.names == ()
+    assert [(name, why.code) for name, why in plan.kept_back] == [(".acidctl-lock-aa", Code.OWNER_AT_WORK)]
 
 
 def test_the_abandoned_go_when_asked_for_and_old(tmp_path: Path) -> None:
