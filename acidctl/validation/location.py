@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
-from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, original_files
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import MAXL, ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
@@ -14,7 +14,7 @@ from acidctl.acid.unfinished import half_finished
 from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.base.worker_pool import Crash
 from acidctl.location.snapshot import list_location, take_snapshot
-from acidctl.rows.foreign.format import Format
+from acidctl.rows.foreign.format import Format, other_format, text_beside, unnamed_text
 from acidctl.rows.read.events import has_other_columns, open_event_files
 from acidctl.storage.port import base_name, parent_of
 from acidctl.validation.checks.engines import for_readers_by_tails
@@ -24,6 +24,7 @@ from acidctl.validation.checks.listing import ListingToCheck, check_listing
 from acidctl.validation.checks.row_facts import RowFacts, Spans, acid_v1, facts_of_file, gaps, one_run
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.whole_location import (
+    FormatsOfTables,
     Misplaced,
     across_rows,
     evidence,
@@ -48,8 +49,10 @@ AnyTask = TailTask | MarkerTask | RowTask
 class LocationCheck:
     """The check of one location: :meth:`steps` does it, :meth:`report` says what it found."""
 
-    def __init__(self, target: LocationToCheck, options: CheckOptions, misplaced: Misplaced) -> None:
-        self._target, self._options, self._misplaced = target, options, misplaced
+    def __init__(
+        self, target: LocationToCheck, options: CheckOptions, misplaced: Misplaced, formats: FormatsOfTables
+    ) -> None:
+        self._target, self._options, self._misplaced, self._formats = target, options, misplaced, formats
         self._listed: ListingToCheck
         self._findings: list[Finding] = []
         self._unchecked: list[Unchecked] = []
@@ -82,6 +85,7 @@ class LocationCheck:
             self._take_tail(task, result) if isinstance(task, TailTask) else self._take_marker(task, result)
         # Sorted, because a finding about several files names the first.
         self._tails = dict(sorted(self._tails.items()))
+        self._refuse_formats()
         current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
         self._add(across_tails(current, self._markers))
         self._add(for_readers_by_tails(current, self._markers, self._options.readers))
@@ -183,6 +187,31 @@ class LocationCheck:
         self._file_count += 1
         self._byte_count += task.file.size
         self._is_whole = self._is_whole and (facts.rows is not None or path in self._aside)
+
+    def _refuse_formats(self) -> None:
+        """Report files that `cat` refuses for their format, and forget their rows."""
+        known = {path: facts for path, facts in self._tails.items() if facts.rows is not None}
+        other = next((facts for facts in known.values() if facts.format is not Format.TEXT), None)
+        if known and self._target.declared is None and (problem := self._formats.differ(self._target, other, known)):
+            self.not_checked("", problem)
+        for path, facts in known.items():
+            if problem := self._refused_format(facts, other):
+                self._tails[path] = TailFacts(path)
+                self._is_whole = self._is_whole and path in self._aside
+                if path not in self._silent:
+                    self._add([V24.finding(path, f"{problem.what}: {problem.why}")])
+
+    def _refused_format(self, facts: TailFacts, other: TailFacts | None) -> BadDataError | None:
+        """Return why a file is not read by its format; `other` is a file here that is not text, if there is one."""
+        declared, file = self._target.declared, self._files[facts.path]
+        if declared is not None:
+            is_wrong = declared.text is None and declared.format in tuple(Format) and facts.format != declared.format
+            return other_format("it", facts.format, declared.format) if is_wrong else None
+        if facts.format is not Format.TEXT:
+            return None
+        if other is not None:
+            return text_beside("it", other.path, other.format)
+        return unnamed_text("it") if file.directory is None and file.bucket == NO_BUCKET else None
 
     def _take_marker(self, task: MarkerTask, result: Any) -> None:
         directory = base_name(parent_of(task.path))

@@ -10,7 +10,7 @@ from typing import Any
 from acidctl.base.errors import unexpected
 from acidctl.base.worker_pool import Pool, Runner
 from acidctl.storage import registry
-from acidctl.validation.checks.whole_location import Misplaced
+from acidctl.validation.checks.whole_location import FormatsOfTables, Misplaced
 from acidctl.validation.location import AnyTask, LocationCheck
 from acidctl.validation.report import CheckOptions, LocationToCheck, Report
 
@@ -63,7 +63,7 @@ class _Run:
         self._numbers = itertools.count()
         self._complete: dict[int, Report] = {}
         self._due = self._done = 0
-        self._misplaced = Misplaced()
+        self._misplaced, self._formats = Misplaced(), FormatsOfTables()
 
     def reports(self, targets: Iterable[LocationToCheck]) -> Iterator[Report]:
         """Start locations while the queue is short, and finish them as their results arrive."""
@@ -82,7 +82,7 @@ class _Run:
                     yield from self._ended()
 
     def _begin(self, number: int, target: LocationToCheck) -> None:
-        check = LocationCheck(target, self._options, self._misplaced)
+        check = LocationCheck(target, self._options, self._misplaced, self._formats)
         # No other process can read a store in memory.
         pool = self._runner if registry.is_shared(target.fs.spec) else self._in_process
         self._running[number] = _Running(check, check.steps(), pool)

@@ -65,12 +65,17 @@ def read_any_tail(source: ByteSource, declared: Declared | None = None) -> Table
             raise
         file = TableFile(format_, _reader(format_).describe(source, declared))
     if declared and declared.format and file.format != declared.format:
-        raise BadDataError(
-            f"{source.path} is {file.format}",
-            f"in the metastore it is {declared.format}, and so Hive reads it",
-            "the file does not belong here, or the format of the table was changed: read the path without a metastore",
-        )
+        raise other_format(source.path, file.format, declared.format)
     return file
+
+
+def other_format(shown: str, format_: Format, declared: str) -> BadDataError:
+    """Return the error of a file that has another format than the metastore declares."""
+    return BadDataError(
+        f"{shown} is {format_}",
+        f"in the metastore it is {declared}, and so Hive reads it",
+        "the file does not belong here, or the format of the table was changed: read the path without a metastore",
+    )
 
 
 def read_orc_tail(source: ByteSource) -> Tail:
@@ -86,6 +91,24 @@ def read_orc_tail(source: ByteSource) -> Tail:
             raise
         hint = "it does not belong here, or was overwritten: move it away, or restore it"
         raise BadDataError(f"{source.path} is not an ORC file", f"it is {format_}", hint) from error
+
+
+def unnamed_text(shown: str) -> BadDataError:
+    """Return the error of a text file at the top of a location that is not named like a data file."""
+    return BadDataError(
+        f"{shown} is text, and not named like a data file",
+        "nothing shows that its lines are rows of a table",
+        "move it away; if it is data, name the table of a metastore: hive:db.table",
+    )
+
+
+def text_beside(shown: str, other: str, format_: Format) -> BadDataError:
+    """Return the error of a text file in a table that has the file `other` of another format."""
+    return BadDataError(
+        f"{shown} is text, and {other} is {format_}",
+        "only a metastore says which columns the lines have",
+        "move away what is not data, or name the table: hive:db.table",
+    )
 
 
 def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None:

@@ -28,7 +28,7 @@ from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.wide_timestamps import is_hybrid, proleptic_batch
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType
-from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail, read_orc_tail
+from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail, read_orc_tail, unnamed_text
 from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs, StripeRange, stripe_ranges
 from acidctl.rows.read.row_numbers import RowNumbers, Synthetic
 from acidctl.storage.port import FileSystem
@@ -368,11 +368,7 @@ def _opened(snapshot: Snapshot, file: DataFile, numbers: RowNumbers, *, full: bo
         recognized = read_any_tail(source, snapshot.declared)
         format_, tail = recognized.format, recognized.tail
     if format_ is Format.TEXT and not snapshot.declared and file.directory is None and file.bucket == NO_BUCKET:
-        raise BadDataError(
-            f"{snapshot.display(file.path)} is text, and not named like a data file",
-            "nothing shows that its lines are rows of a table",
-            "move it away; if it is data, name the table of a metastore: hive:db.table",
-        )
+        raise unnamed_text(snapshot.display(file.path))
     synthetic = None
     has_ids = tail.is_acid and format_ is Format.ORC
     if has_ids and has_other_columns(snapshot.table_type, snapshot.declared):

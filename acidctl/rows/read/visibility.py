@@ -13,7 +13,7 @@ from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.types import OrcType
-from acidctl.rows.foreign.format import footer_rows
+from acidctl.rows.foreign.format import Format, footer_rows, text_beside
 from acidctl.rows.read.bucket_numbers import is_among
 from acidctl.rows.read.delete_set import DELETE, Bools, Bound, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
@@ -176,6 +176,7 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
     """Return the data files of a snapshot; with `on_loss`, without those whose footers cannot be read.
 
     Row ids of files without ids continue from file to file: those after a lost file are unknown, so they are lost too.
+    Text beside other formats is no data, unless a metastore describes its lines.
 
     Raises:
         BadDataError, NotFoundError: a file cannot be read and there is no `on_loss`.
@@ -189,7 +190,19 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
             rows = footer_rows(snapshot, file, full=False)
         on_loss(Loss(snapshot.display(file.path), rows, file.role is Role.DELETE, error))
 
-    return open_event_files(snapshot, snapshot.files(), report)
+    opened = open_event_files(snapshot, snapshot.files(), report)
+    others = [source for source in opened if not is_undeclared_text(source)]
+    if not others:
+        return opened
+    beside = snapshot.display(others[0].file.path), others[0].format
+    for source in filter(is_undeclared_text, opened):
+        report(source.file, text_beside(snapshot.display(source.file.path), *beside))
+    return others
+
+
+def is_undeclared_text(source: EventFile) -> bool:
+    """Return whether a file is text that no metastore describes."""
+    return source.format is Format.TEXT and not source.declared
 
 
 def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:

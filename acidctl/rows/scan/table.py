@@ -28,7 +28,7 @@ from acidctl.location.table_location import TableLocation, Unseen, ever_changing
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.past_snapshot import seen_at
-from acidctl.rows.read.visibility import Loss, OnLoss, open_sources
+from acidctl.rows.read.visibility import Loss, OnLoss, loss_of, open_sources
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.partition_values import PartitionValue, declared_type, partition_type, typed
 from acidctl.rows.scan.predicate import Predicate, RowCondition
@@ -220,7 +220,7 @@ class Table(ArrowRows):
                 deleted=deleted,
                 partition=part.partition,
                 row_type=summary.row_type,
-                sources=part.sources,
+                sources=[source for source in part.sources if not summary.stray(source)],
                 on_loss=on_loss,
             )
 
@@ -243,6 +243,13 @@ class Table(ArrowRows):
         def opened(snapshots: Iterable[Snapshot]) -> tuple[Summary, Packed[Part], list[Loss]]:
             summary, losses = Summary(), list[Loss]()
             packed = self.packed(parts(snapshots, summary, losses), lambda part: shared_by(part.snapshot))
+            for part in packed if summary.has_stray_text else ():
+                for source in part.sources:
+                    if problem := summary.stray(source):
+                        losses.append(loss_of(source, None, problem))
+                        if not on_loss:
+                            with may_be_skipped(skip_hint):
+                                raise problem
             return summary, packed, losses
 
         summary, packed, losses = self._made_of_snapshots(at, opened)

@@ -30,10 +30,10 @@ from acidctl.orc.read.union_nulls import NULL_MEMBER
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.convert.matching import Place, fields_of, place_in, type_at
-from acidctl.rows.foreign.format import Format
+from acidctl.rows.foreign.format import Format, text_beside
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.selection import limited
-from acidctl.rows.read.visibility import Unreadable, with_loss
+from acidctl.rows.read.visibility import Unreadable, is_undeclared_text, with_loss
 from acidctl.rows.scan.columns import ColumnSource, FileColumns, PartitionColumn, ScanColumn
 from acidctl.rows.scan.odd_layout import misplaced_deletes, odd_layout
 from acidctl.rows.scan.predicate import RowCondition
@@ -290,26 +290,18 @@ class Summary:
         self.notes: dict[Reason, None] = {}
         self.newest = 0
         self.warnings: list[str] = []
-        self._formats: dict[Format, str] = {}  # with a file of each
+        self._other: tuple[str, Format] | None = None  # a file that is not text without a metastore
+        self._text: dict[OrcType, int] = {}
         self._newest_of: dict[OrcType, int] = {}  # the last write id of the files of a type; most files have the same
 
     def add(self, snapshot: Snapshot, sources: Sequence[EventFile], *, is_wanted: bool) -> None:
-        """Add a location. The types of its files count even if its rows are not wanted.
-
-        Raises:
-            BadDataError: text has no columns without a metastore, and other files of the table have some.
-        """
+        """Add a location. The types of its files count even if its rows are not wanted."""
         for source in (source for source in sources if not source.is_delete):
-            self._formats.setdefault(source.format, source.shown)
-            text = self._formats.get(Format.TEXT)
-            if text and len(self._formats) > 1 and not snapshot.declared:
-                other = next(format_ for format_ in self._formats if format_ is not Format.TEXT)
-                raise BadDataError(
-                    f"{text} is text, and {self._formats[other]} is {other}",
-                    "only a metastore says which columns the lines have",
-                    "move away what is not data, or name the table: hive:db.table",
-                )
             kind, write_id = source.row_type, source.file.max_write_id
+            if is_undeclared_text(source):
+                self._text[kind] = 0
+                continue
+            self._other = self._other or (source.shown, source.format)
             if write_id >= self._newest_of.get(kind, 0):
                 self._newest_of.pop(kind, None)  # of equal write ids the last file counts as the newest
                 self._newest_of[kind] = write_id
@@ -321,7 +313,18 @@ class Summary:
 
     def types(self) -> list[OrcType]:
         """Return the row types of the files, each once, that of the newest file last."""
-        return sorted(self._newest_of, key=self._newest_of.__getitem__)
+        return sorted(self._newest_of, key=self._newest_of.__getitem__) or list(self._text)
+
+    @property
+    def has_stray_text(self) -> bool:
+        """Return whether some files are text without a metastore, and others are not."""
+        return self._other is not None and bool(self._text)
+
+    def stray(self, source: EventFile) -> BadDataError | None:
+        """Return why the lines of a file are no rows of the table; None if its rows are."""
+        if self._other is None or not is_undeclared_text(source):
+            return None
+        return text_beside(source.shown, *self._other)
 
 
 class Part(NamedTuple):

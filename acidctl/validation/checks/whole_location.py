@@ -6,15 +6,20 @@ import os
 from collections.abc import Iterator, Mapping
 
 from acidctl.acid.reasons import Code
+from acidctl.base.errors import BadDataError
 from acidctl.location.evidence import evidence_of
 from acidctl.location.snapshot import DirectoryListing as Seen
 from acidctl.location.snapshot import Snapshot
+from acidctl.rows.foreign.format import Format, text_beside
 from acidctl.rows.read.lost_rows import find_lost_rows
+from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import V11
 from acidctl.validation.checks.row_facts import V34, RowFacts, Spans, shared, shown_key, uncovered, united
 from acidctl.validation.findings import DEEP, ERROR, INFO, LISTING, WARNING, Finding, Rule, Severity
 from acidctl.validation.report import LocationToCheck
 from acidctl.wording import human_count, lost_events, text_of
+
+_TABLES_AT_ONCE = 16
 
 V27 = Rule(
     "V27", ERROR, DEEP, "Several rows have the same ROW__ID, in two current files or in one.",
@@ -150,6 +155,11 @@ V40 = Rule(
 )  # fmt: skip
 
 
+def table_of(target: LocationToCheck) -> str:
+    """Return the path of the table that a location belongs to."""
+    return target.path.rsplit("/", len(target.partition))[0] if target.partition else target.path
+
+
 class Misplaced:
     """Finds ACID directories beside partitions, and partitions that link to elsewhere, among successive locations."""
 
@@ -161,7 +171,7 @@ class Misplaced:
         """Yield the findings about the next location of a depth-first walk."""
         # A directory that is not above this location is not above any later one.
         self._above = {path: shown for path, shown in self._above.items() if target.path.startswith(f"{path}/")}
-        table = target.path.rsplit("/", len(target.partition))[0] if target.partition else target.path
+        table = table_of(target)
         for path, shown in self._above.items():
             if path not in self._reported and len(path) >= len(table):
                 self._reported.add(path)
@@ -176,6 +186,30 @@ class Misplaced:
             if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
                 text = f"it is a link to {real}, outside of the table's directory"
                 yield V40.finding("", text, {"target": real}, INFO)
+
+
+class FormatsOfTables:
+    """Finds text that no metastore describes in one partition of a table, and other formats in another."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, dict[bool, tuple[str, Format]]] = {}  # by the table, and whether it is text
+
+    def differ(
+        self, target: LocationToCheck, other: TailFacts | None, files: Mapping[str, TailFacts]
+    ) -> BadDataError | None:
+        """Return why readers of the table refuse this location or one before it.
+
+        Args:
+            other: one of its files that is not text, if there is one.
+            files: those of the location with a known format, by path; at least one.
+        """
+        table = table_of(target)
+        example = other or next(iter(files.values()))
+        first = self._first.setdefault(table, {})
+        first.setdefault(other is None, (target.fs.display(f"{target.path}/{example.path}"), example.format))
+        if len(self._first) > _TABLES_AT_ONCE:
+            del self._first[next(iter(self._first))]
+        return text_beside(first[True][0], *first[False]) if len(first) > 1 else None
 
 
 V43 = Rule(
