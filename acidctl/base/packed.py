@@ -20,24 +20,32 @@ class Packed(Sequence[_T]):
     Each value is compressed by reference to the first: locations of one table have much in common.
 
     Args:
-        shared: returns objects of a value that must not be copied, such as its store.
+        shared: returns objects of a value that must not be copied, such as its store. Of equal ones in successive
+            values only the first is held.
         is_needed: False to hold few values as they are.
     """
 
     def __init__(
         self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]], *, is_needed: bool = True
     ) -> None:
-        self._shared: dict[int, object] = {}
+        self._shared: list[object] = []
         self._first = b""
         self._data: list[Any] = list(self._packed(values, shared) if is_needed else values)
         self._is_packed = is_needed
 
     def _packed(self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]]) -> Iterator[bytes]:
         empty = None
+        latest: dict[int, int] = {}  # numbers of the objects of the value before, by their place among its objects
         for value in values:
-            self._shared.update((id(item), item) for item in shared(value) if item is not None)
+            numbers: dict[int, int] = {}
+            for place, item in enumerate(shared(value)):
+                if item is not None:
+                    if place not in latest or self._shared[latest[place]] != item:
+                        latest[place] = len(self._shared)
+                        self._shared.append(item)
+                    numbers[id(item)] = latest[place]
             buffer = io.BytesIO()
-            _Pickler(buffer, self._shared).dump(value)
+            _Pickler(buffer, numbers).dump(value)
             if empty is None:
                 self._first = buffer.getvalue()[-_WINDOW:]
                 empty = zlib.compressobj(1, zdict=self._first)
@@ -68,16 +76,16 @@ class Packed(Sequence[_T]):
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, shared: dict[int, object]) -> None:
+    def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._shared = shared
+        self._numbers = numbers
 
     def persistent_id(self, obj: object) -> int | None:
-        return id(obj) if id(obj) in self._shared else None
+        return self._numbers.get(id(obj))
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, shared: dict[int, object]) -> None:
+    def __init__(self, file: io.BytesIO, shared: Sequence[object]) -> None:
         super().__init__(file)
         self._shared = shared
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,7 +96,7 @@ class TableErasure:
 
     table: str
     lacks: str = ""
-    reports: tuple[ErasureReport, ...] = ()
+    reports: Sequence[ErasureReport] = ()
     place: str = ""
 
     @property

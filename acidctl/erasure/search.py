@@ -34,6 +34,9 @@ from acidctl.rows.scan.table import Table
 _SEARCHERS = 4
 """Files that are searched at the same time: each holds a stripe in memory."""
 
+_FEW_LOCATIONS = 100
+"""The reports of more locations are held as bytes, to save memory."""
+
 _NAMED_BY_PLACE = "_col"
 
 MakeCondition = Callable[[OrcType], PartialCondition]
@@ -50,7 +53,7 @@ class SearchedTable:
     """
 
     table: str
-    places: tuple[TableLocation, ...]
+    places: Sequence[TableLocation]
     root: str = ""
     hdfs_trash: bool = True
 
@@ -63,7 +66,7 @@ class _Opened(NamedTuple):
     def shared(self) -> Iterable[object]:
         """Return the objects that the locations of a table have in common."""
         seen, found = self.survey.snapshot, self.survey.found
-        of_table = found.fs, found.declared, found.hive, found.resolver
+        of_table = found.fs, found.declared, found.hive, found.resolver, found.formats
         return seen.fs, seen.write_ids, seen.txns, seen.declared, seen.source, *of_table
 
 
@@ -161,10 +164,17 @@ class _TableSearch:
             predicate = self._condition(Namespace(self._row_type, self._keys).struct)
         except UsageProblem as error:
             return self._not_applied(error)
-        reports = [self._report(opened, predicate) for opened in gathered.opened] + gathered.failed
+        is_needed = len(self._wanted.places) > _FEW_LOCATIONS
+        return TableErasure(
+            self._wanted.table, reports=Packed(self._reports(predicate), _shared_by_report, is_needed=is_needed)
+        )
+
+    def _reports(self, predicate: PartialCondition) -> Iterator[ErasureReport]:
+        gathered = self._gathered
+        yield from (self._report(opened, predicate) for opened in gathered.opened)
+        yield from gathered.failed
         if gathered.stray or gathered.closed:
-            reports.append(self._beside_report(predicate))
-        return TableErasure(self._wanted.table, reports=tuple(reports))
+            yield self._beside_report(predicate)
 
     def _not_applied(self, error: UsageProblem) -> TableErasure:
         """Return the result if the condition does not fit the columns that the files define."""
@@ -295,6 +305,10 @@ class _TableSearch:
             ).count()
         except AcidctlError:
             return None
+
+
+def _shared_by_report(report: ErasureReport) -> Iterable[object]:
+    return report.snapshot or ()
 
 
 def _is_insert_only(found: TableLocation) -> bool:

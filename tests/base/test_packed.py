@@ -40,3 +40,12 @@ def test_a_value_like_the_first_takes_few_bytes() -> None:
     packed = Packed([Held(None, (*names, str(number))) for number in range(3)], lambda _: ())
     assert [len(data) < 200 for data in packed._data] == [True] * 3
     assert [held.names[-1] for held in packed] == ["0", "1", "2"]
+
+
+def test_of_equal_objects_that_values_share_the_first_is_held() -> None:
+    lists = [(1, 2), (1, 2), (1, 2), (3,), (1, 2)]
+    values = [Held(tuple(map(int, ids)), (str(number),)) for number, ids in enumerate(lists)]
+    packed = Packed(values, lambda held: (held.store,))
+    assert [held.store for held in packed] == lists
+    assert packed[0].store is packed[1].store is packed[2].store is values[0].store
+    assert len(packed._shared) == 3

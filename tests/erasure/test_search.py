@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import random
 import shutil
@@ -16,9 +17,16 @@ from support.files.acid_files import AB, delete, insert, struct, write_acid, wri
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.api import Location
 from acidctl.base.errors import UsageProblem
+from acidctl.erasure import search
 from acidctl.erasure.report import ErasureReport, TableErasure
+from acidctl.erasure.searched_file import SearchedFile
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
+from acidctl.verbs.events import Events
+from acidctl.verbs.reading.erasure import ErasureOptions, erasure
+from acidctl.verbs.selection import Selection
 
 CONDITIONS: dict[str, Callable[[int | None, int | None], bool | None]] = {
     "a = 3": lambda a, b: None if a is None else a == 3,
@@ -274,3 +282,17 @@ def test_rows_behind_a_flush_length_are_found_or_not_known(tmp_path: Path) -> No
         path.write_bytes(first + behind)
         found = Location(tmp_path / "t", snapshot=ValidWriteIds.parse("t:1:9::")).erasure("a = 3")
         assert found.events == 1 or not found.is_known
+
+
+def test_of_many_locations_bytes_alone_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_FEW_LOCATIONS", 1)
+    for day in range(5):
+        name = tmp_path / "t" / f"day={day}" / "delta_0000001_0000001_0000" / "bucket_00000"
+        write_acid(name, insert(1, 0, (day, 1)), row=AB)
+    before = sum(isinstance(one, SearchedFile | TableLocation) for one in gc.get_objects())
+    where = Selection((str(tmp_path / "t"),), {}, SnapshotResolver())
+    (found,) = erasure(where, ErasureOptions(where="a = 3"), Events())
+    gc.collect()
+    assert sum(isinstance(one, SearchedFile | TableLocation) for one in gc.get_objects()) <= before
+    assert [report.events for report in found.reports] == [0, 0, 0, 1, 0]
+    assert [len(report.files) for report in found.reports] == [1] * 5

@@ -52,7 +52,7 @@ def command(call: Call[ErasureOptions]) -> int:
         raise NotFoundError(tables[0].lacks, f"{count} looked at", f"see the columns: `{columns}`")
     proof = document(tables, call.options, began, events.coverage.passed, is_whole=events.is_whole)
     if call.output == "json":
-        put_json(proof, lines=False)
+        put_json({**proof, "locations": [*proof["locations"]]}, lines=False)
     else:
         put_document(proof, is_verbose=VERBOSITY.is_verbose)
     if proof["result"] == "held":

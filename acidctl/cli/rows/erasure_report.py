@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -43,30 +44,36 @@ _TEXTS = {
 def document(
     tables: Sequence[TableErasure], options: ErasureOptions, began: float, passed: Sequence[str], *, is_whole: bool
 ) -> dict[str, Any]:
-    """Return the result of a search as its JSON form.
+    """Return the result of a search as its JSON form, whose locations are an iterator.
 
     Args:
         began: seconds since the epoch.
         passed: what the walk did not enter.
         is_whole: nothing failed besides what the reports have.
     """
-    reports = [report for table in tables for report in table.reports]
-    files = [file for report in reports for file in report.files]
-    is_known = is_whole and not passed and all(report.is_known for report in reports)
-    events = sum(report.events for report in reports)
+    sums: Counter[str] = Counter()
+    for report in (report for table in tables for report in table.reports):
+        sums["unknown"] += not report.is_known
+        sums["events"] += report.events
+        sums["files"] += len(report.files)
+        for file in report.files:
+            sums["bytes"] += file.size
+            sums["stripes"] += file.matched.stripes
+            sums["read"] += file.matched.read
+    is_known = is_whole and not passed and not sums["unknown"]
     return {
         "condition": options.where,
-        "result": _result(events, is_known=is_known),
+        "result": _result(sums["events"], is_known=is_known),
         "tool": f"acidctl {__version__}",
         "began": iso_time(began),
         "ended": iso_time(time.time()),
         "checksums": options.prove,
-        "events": events,
-        "filesRead": len(files),
-        "bytes": sum(file.size for file in files),
-        "stripes": sum(file.matched.stripes for file in files),
-        "stripesRead": sum(file.matched.read for file in files),
-        "locations": [_location(table, report, options.where) for table in tables for report in table.reports],
+        "events": sums["events"],
+        "filesRead": sums["files"],
+        "bytes": sums["bytes"],
+        "stripes": sums["stripes"],
+        "stripesRead": sums["read"],
+        "locations": (_location(table, report, options.where) for table in tables for report in table.reports),
         "withoutColumns": [{"table": table.table, "why": table.lacks} for table in tables if table.lacks],
         "notEntered": list(passed),
         "notSeen": [*NOT_SEEN, *([] if options.hdfs_trash else ["the trashes of HDFS, which were not asked for"])],
@@ -140,7 +147,9 @@ def put_document(proof: dict[str, Any], *, is_verbose: bool) -> None:
     Args:
         is_verbose: every location and every file.
     """
+    holding = 0
     for location in proof["locations"]:
+        holding += sum(bool(file["events"]) for file in location["files"])
         if location["result"] != "none" or is_verbose:
             _put_location(location, is_verbose=is_verbose)
     if without := [table["table"] for table in proof["withoutColumns"]]:
@@ -153,7 +162,6 @@ def put_document(proof: dict[str, Any], *, is_verbose: bool) -> None:
     looked += f"; {proof['stripesRead']} of {stripes} read" + (
         f", {others:,} ruled out by statistics" if others else ""
     )
-    holding = sum(bool(file["events"]) for location in proof["locations"] for file in location["files"])
     lines = {
         "held": f"HELD: {human_count(proof['events'], 'event')} in {human_count(holding, 'file')}",
         "none": "NONE: no file holds such a row",

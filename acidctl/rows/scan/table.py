@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from numbers import Integral
 from typing import TypeVar
 
@@ -116,8 +117,7 @@ class Table(ArrowRows):
         find: finds the current locations by new lists.
 
     Attributes:
-        locations: sorted by path, with their partition values.
-        found: the same locations with their listings.
+        found: the locations with their listings, sorted by path.
         path: as a user would type it.
     """
 
@@ -135,15 +135,20 @@ class Table(ArrowRows):
         self._set(found)
 
     def _set(self, found: Sequence[TableLocation]) -> None:
-        self.found = tuple(found)
+        self.found: Sequence[TableLocation] = found if isinstance(found, Packed) else tuple(found)
         self._types = [self._type(position, key) for position, key in enumerate(self._keys())]
-        self.locations: tuple[PartitionLocation, ...] = tuple(
-            PartitionLocation(location.shown, {column.name: column.value for column in self.partition_of(location)})
-            for location in found
-        )
 
     def __repr__(self) -> str:
-        return f"<acidctl table {self.path}, locations: {len(self.locations)}>"
+        return f"<acidctl table {self.path}, locations: {len(self.found)}>"
+
+    @property
+    def locations(self) -> tuple[PartitionLocation, ...]:
+        """Return the locations, sorted by path, with their partition values."""
+        return tuple(self._locations())
+
+    def _locations(self) -> Iterator[PartitionLocation]:
+        for found in self.found:
+            yield PartitionLocation(found.shown, {column.name: column.value for column in self.partition_of(found)})
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -206,8 +211,8 @@ class Table(ArrowRows):
             self._renew(self._resolver.refreshed(is_retry=True))
             summary, parts = self._opened(at, partition or {}, on_loss, skip_hint)
         if not parts:
-            existing = [_partition_path(location.partition) for location in self.locations[:10]]
-            more = ", ..." if len(self.locations) > len(existing) else ""
+            existing = [_partition_path(location.partition) for location in islice(self._locations(), 10)]
+            more = ", ..." if len(self.found) > len(existing) else ""
             what = f"no partition {_partition_path(partition or {})} in {self.path}"
             raise NotFoundError(what, f"there are {', '.join(existing)}{more}")
 
@@ -232,7 +237,7 @@ class Table(ArrowRows):
         """Open the files of the locations with these partition values, in the order of `found`."""
 
         def parts(snapshots: Iterable[Snapshot], summary: Summary, losses: list[Loss]) -> Iterator[Part]:
-            for snapshot, found, location in zip(snapshots, self.found, self.locations, strict=True):
+            for snapshot, found, location in zip(snapshots, self.found, self._locations(), strict=True):
                 with may_be_skipped(skip_hint, "nothing in it can be read"):
                     sources = open_sources(snapshot, losses.append if on_loss else None)
                 is_wanted = self._matches(location, partition)

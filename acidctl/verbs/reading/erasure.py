@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from acidctl.base.packed import Packed
 from acidctl.verbs.options import REQUIRED, Options, option
 
 if TYPE_CHECKING:
@@ -64,12 +65,16 @@ def _tables(places: Iterator[TableLocation], selection: Selection, *, hdfs_trash
     above = given_paths((text for text in selection.places if not is_hive_name(text)), selection.storage)
     names = [HiveName.parse(text) for text in selection.places if is_hive_name(text)]
     for _, group in itertools.groupby(places, partial(_table_of, storage=selection.storage)):
-        members = tuple(group)
+        members = Packed(group, _shared)
         root = _root_of(members[0], selection.storage)
         is_named = bool(members[0].hive) and not all(name.partition for name in names)
         if not (is_named or (root and leads_to(above, members[0].fs.url, root))):
             root = ""
         yield SearchedTable(members[0].location.table, members, root, hdfs_trash)
+
+
+def _shared(found: TableLocation) -> Iterable[object]:
+    return found.fs, found.resolver, found.hive, found.declared, found.formats
 
 
 def _table_of(found: TableLocation, storage: Mapping[str, str]) -> tuple[str, str]:
