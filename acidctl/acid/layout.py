@@ -186,6 +186,16 @@ def data_bytes_of(files: Iterable[Entry], table_type: TableType | None = None) -
     return sum(entry.size for entry, _, _ in _data_entries(files, table_type)[0])
 
 
+def filled_of(files: Iterable[Entry]) -> tuple[list[str], list[str]]:
+    """Return the paths of the :func:`data_files_of` one ACID directory that are not empty: native ones, and others."""
+    native: list[str] = []
+    raw: list[str] = []
+    for entry, name, _ in _data_entries(files, None)[0]:
+        if entry.size:
+            (native if name.startswith("bucket_") else raw).append(entry.path)
+    return native, raw
+
+
 _Parsed = tuple[Entry, str, BucketFile | OriginalFile | None]
 """A file, its name, and the parsed name."""
 

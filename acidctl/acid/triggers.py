@@ -227,8 +227,12 @@ NO_COST = Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0)
 """The empty sum."""
 
 
-def advise(listing: Listing, state: AcidState) -> Advice:
-    """Return the figures of a location without a history problem; no compaction if its layout forbids it."""
+def advise(listing: Listing, state: AcidState, *, is_sound: bool | None = None) -> Advice:
+    """Return the figures of a location without a history problem; no compaction if its layout forbids it.
+
+    Args:
+        is_sound: its layout has no problems; None looks for them.
+    """
     files = current_files(state, listing)
     buckets = len({file.bucket for file in files if file.role is not Role.DELETE})
     cost = _cost(files, buckets)
@@ -241,7 +245,7 @@ def advise(listing: Listing, state: AcidState) -> Advice:
         ((CompactionKind.MINOR, minor), (CompactionKind.MAJOR, major)),
         key=lambda choice: (choice[1][0] / max(1, choice[1][1]), choice[0] is CompactionKind.MAJOR),
     )
-    if saved > 0 and layout_problems(listing, state):
+    if saved > 0 and not (is_sound if is_sound is not None else not layout_problems(listing, state)):
         saved = 0
     deletes = [file for file in files if file.role is Role.DELETE]
     after = len(files) if saved <= 0 else buckets if kind is CompactionKind.MAJOR else len(merged)

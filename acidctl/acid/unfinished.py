@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import data_files_of, straddles, strange_paths, tables_below
+from acidctl.acid.layout import filled_of, straddles, strange_paths, tables_below
 from acidctl.acid.listing import Entry, Listing, TableType, without
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
@@ -370,12 +370,11 @@ def _mixed(directory: AcidDirectory, files: list[Entry], *, is_full: bool) -> It
     """Yield directories with and without row ids in their files, whose rows get the same numbers, and wide deltas
     without them in a full-ACID table, which Hive does not read.
     """
-    filled = [file for file in data_files_of(directory, files) if file.size]
-    raw = [file.path for file in filled if not file.native_name]
+    native, raw = filled_of(files)
     if raw and directory.kind is Kind.DELTA and directory.min_write_id != directory.max_write_id and is_full:
         why = reason(Code.STRAY_FILE, by=(directory.name,), path=raw[0], how="wide")
         yield LayoutProblem("V25", directory.name, tuple(raw), why)
-    elif raw and len(raw) < len(filled):
+    elif raw and native:
         how = "beside-in-base" if directory.kind is Kind.BASE else "beside"
         why = reason(Code.STRAY_FILE, by=(directory.name,), how=how, file=raw[0].partition("/")[2])
         yield LayoutProblem("V25", directory.name, tuple(raw), why)
@@ -386,7 +385,7 @@ def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[Lay
     native = any(is_native_data_file(entry.path.rpartition("/")[2]) for entry in files)
     for entry in files:
         parts = entry.path.split("/")
-        if any(is_hidden(part) for part in parts):
+        if any(map(is_hidden, parts)):
             continue
         if len(parts) > 2 and (native or not all(map(is_union_subdirectory, parts[1:-1]))):
             nested = reason(Code.STRAY_FILE, by=(directory.name,), path=entry.path, how="nested")

@@ -296,7 +296,7 @@ def status_of(
     assert location.evidence  # it was asked for
     snapshot, plan, compaction = location.for_reader(), pending.cleaning, pending.compaction
     state, children = snapshot.state, children_of(snapshot)
-    reading = NO_COST if state.history_problem else advise(snapshot.listing, state)
+    reading = NO_COST if state.history_problem else advise(snapshot.listing, state, is_sound=not pending.problems)
     verdict = _verdict(snapshot, pending, location.evidence)
     sizes = {child.verdict.name: child.amount.bytes for child in children}
     figures = Figures(
