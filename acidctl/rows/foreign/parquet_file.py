@@ -60,6 +60,7 @@ def open_parquet(source: ByteSource, *, unit: str | None = None, window: ReadAhe
             pa.OSFile(local) if window is None else pa.PythonFile(window.sibling(), mode="r"),
             coerce_int96_timestamp_unit=unit,
             thrift_container_size_limit=most,
+            page_checksum_verification=True,
             arrow_extensions_enabled=False,
         )
     metadata = opened.metadata
