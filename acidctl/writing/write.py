@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import NO_STATEMENT, Kind, format_directory
 from acidctl.base import parallel
-from acidctl.base.errors import ConflictError
+from acidctl.base.errors import AcidctlError, ConflictError
+from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.warehouse import require_same
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable, get_table
 from acidctl.orc.types import OrcType, row_type_of
+from acidctl.outcome import Result
+from acidctl.storage.registry import open_location
 from acidctl.writing.constraints import Constraints
 from acidctl.writing.insert_only.plain_files import PlainFiles
 from acidctl.writing.once import Once
@@ -204,6 +208,56 @@ class Write(ABC):
             tuple(dict.fromkeys(file.location for file in files if file.location)),
             self.statement.replaces,
         )
+
+
+def log_written(
+    verb: str,
+    table: HiveTable,
+    written: Written,
+    storage: Mapping[str, str] | None,
+    tell: Callable[[str], None] | None = None,
+    *,
+    stream: str = "",
+    **more: Fact,
+) -> None:
+    """Log a committed statement for the directory of its table, if it wrote anything; a failure fails nothing.
+
+    Args:
+        storage: options of the stores.
+        tell: called with a sentence if the log cannot be written.
+        stream: the id of the run or query whose transaction this is; they share one line.
+        more: further facts.
+    """
+    if not written.files:
+        return
+    facts: dict[str, Fact] = {"table": table.full_name, "inserted": written.inserted, "bytes": written.bytes, **more}
+    if stream:
+        facts |= {"transactions": 1, "minWriteId": written.write_id, "maxWriteId": written.write_id}
+    else:
+        facts |= {
+            "transaction": written.txn,
+            "writeId": written.write_id,
+            "updated": written.updated,
+            "deleted": written.deleted,
+            "replaces": written.replaces,
+            "partitions": len(written.partitions),
+        }
+    entry = LogEntry(verb, Result.WRITTEN.value, stream, facts=facts, id=stream_line(stream))
+    log_at(table, entry, storage, tell)
+
+
+def stream_line(stream: str) -> str:
+    """Return the id of the line of a stream in the log; empty for no stream."""
+    return f"stream {stream}" if stream else ""
+
+
+def log_at(
+    table: HiveTable, entry: LogEntry, storage: Mapping[str, str] | None, tell: Callable[[str], None] | None
+) -> None:
+    """Log an operation for the directory of a table; see :func:`log_written`."""
+    with suppress(AcidctlError):  # the rows are committed in any case
+        fs, path = open_location(table.location, storage or {})
+        log_done(fs, path, entry, tell)
 
 
 def _require_unchanged(table: HiveTable, now: HiveTable) -> None:

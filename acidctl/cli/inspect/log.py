@@ -33,6 +33,9 @@ _THREADS = 8
 _Line = tuple[str, LogEntry]
 """A location and an entry of its log."""
 
+_ENDS = {"input": "the end of its input", "signal": "a signal"}
+"""The ends of streams in words; else it is the code of an error."""
+
 _SHOWN = 20
 """The default limit of the table."""
 
@@ -58,8 +61,9 @@ def command(call: Call[None], *, limit: int | None, since: float | None) -> int:
     purges, repairs, and statements that changed rows; each with its time, user and result.
 
     Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. Statements are
-    in the log of the table's directory, except those of `acidctl stream` and of Spark. A run that was interrupted
-    may not be in it: `acidctl restore --list` shows what it left.
+    in the log of the table's directory. A run of `acidctl stream` and a streaming query of Spark have one line, which
+    counts their transactions. Other runs that were interrupted may not be in it: `acidctl restore --list` shows what
+    they left.
 
     The log is for people only: whoever may write into the table may also change its log. If the store knows the owner
     of the log's file, JSON has it as `owner`.
@@ -163,17 +167,20 @@ def _details(entry: LogEntry) -> str:
     entries, read, size, left = (entry.number(key) for key in ("entries", "inputBytes", "bytes", "left"))
     rows = {key: count for key in ("inserted", "updated", "deleted") if (count := entry.number(key))}
     write_id, txn = entry.number("writeId"), entry.number("transaction")
+    transactions, end = entry.number("transactions"), facts.get("end")
     amounts = [human_count(entries, "entry", "entries")] if entries is not None else []
     if size is not None:
         amounts.append(human_bytes(size) if read is None else f"{human_bytes(read)} -> {human_bytes(size)}")
     parts = [
         ids,
         f"write id {write_id}, transaction {txn}" if write_id and txn else "",
+        human_count(transactions, "transaction") if transactions else "",
         ", ".join(f"{human_count(count, 'row')} {key}" for key, count in rows.items()),
         *(text for key in ("kind", "repair") if isinstance(text := facts.get(key), str)),
         f"to {some_of(outputs)}" if isinstance(outputs, list) and outputs else "",
         ", ".join(amounts),
         f"{left:,} left for later" if left else "",
+        f"ended by {_ENDS.get(end, f'an error ({end})')}" if isinstance(end, str) else "",
         f"run {night}" if isinstance(night := facts.get("night"), str) else "",
     ]
     return "; ".join(filter(None, parts))

@@ -40,6 +40,9 @@ _TORN_SECONDS = 3600.0
 _MOST_LINE, _MOST_TEXT, _MOST_FACTS, _MOST_NAMES = 16 << 10, 300, 24, 20
 _VERSION = 1
 
+_COUNTS = "transactions", "inserted", "bytes"
+"""The facts that are added up over the steps of one operation."""
+
 _TEXTS = {
     "id": "id", "verb": "verb", "result": "result", "run": "run", "user": "user", "host": "host",
     "version": "acidctl", "source": "source",
@@ -85,6 +88,12 @@ class LogEntry:
         record = {"version": _VERSION, "at": self.at, **texts, "facts": _facts(self.facts)}
         line = json.dumps(record)
         return line if len(line) <= _MOST_LINE else json.dumps({**record, "facts": {}})
+
+    def after(self, before: LogEntry) -> LogEntry:
+        """Return this step of an operation with the counts of the steps before it, and their first write id."""
+        counts = {key: (before.number(key) or 0) + (self.number(key) or 0) for key in _COUNTS}
+        first = {} if (number := before.number("minWriteId")) is None else {"minWriteId": number}
+        return replace(self, facts={**before.facts, **self.facts, **counts, **first})
 
     def number(self, key: str) -> int | None:
         """Return a count among the facts; None if the value is not a count, since anyone may have written it."""
@@ -137,19 +146,26 @@ def log_done(
 
     Args:
         location: absolute.
-        entry: who, where and the version are added.
+        entry: who, where and the version are added. If it has an id, it is a step of an operation that goes on, and
+            takes the place of the line with this id: see :meth:`LogEntry.after`.
         tell: called with a sentence if the log cannot be written.
     """
     log_all(fs, location, [signed(entry)], tell)
 
 
 def signed(entry: LogEntry) -> LogEntry:
-    """Return an operation with its end, user, host and version set."""
+    """Return an operation with its end, user, host and version set; a step of a longer operation keeps its id."""
     from acidctl import __version__  # noqa: PLC0415 - of the package that this is a part of
 
     us, new_id = Owner.this(), new_run_id()
     return replace(
-        entry, id=new_id, at=time.time(), user=us.user, host=us.host, version=__version__, run=entry.run or new_id
+        entry,
+        id=entry.id or new_id,
+        at=time.time(),
+        user=us.user,
+        host=us.host,
+        version=__version__,
+        run=entry.run or new_id,
     )
 
 
@@ -166,13 +182,15 @@ def log_all(
 
 
 def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
-    new_id = entries[-1].id
+    new_name = f"{LOG}{new_run_id()}{LOG_SUFFIX}"
     before = _log_files(fs, location)
     if before:  # this user replaces no file of others
         access = fs.access_below(location)
         before = {name: owner for name, owner in before.items() if not foreign(access.get(name))}
     merged, whole = _merged(fs, location, before)
-    lines = [entry.line() for entry in [*reversed(merged), *entries]]
+    known = {entry.id: entry for entry in reversed(merged)}
+    entries = [entry.after(old) if (old := known.pop(entry.id, None)) else entry for entry in entries]
+    lines = [entry.line() for entry in [*known.values(), *entries]]
     data = _END
     for line in reversed(lines[-MOST_LINES:]):
         more = line.encode("ascii") + b"\n"
@@ -180,11 +198,11 @@ def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
             break
         data = more + data
     try:
-        write_checked(fs, join(location, f"{LOG}{new_id}{LOG_SUFFIX}"), data)
+        write_checked(fs, join(location, new_name), data)
     except StorageError:
         # Another writer may have merged it into its own file before it was read again.
         now = _log_files(fs, location)
-        if f"{LOG}{new_id}{LOG_SUFFIX}" in now or not now.keys() - before.keys():
+        if new_name in now or not now.keys() - before.keys():
             raise
         return
     for name in whole:
@@ -225,7 +243,9 @@ def _merged(fs: FileSystem, location: str, files: Mapping[str, str]) -> tuple[li
             data = fs.read_bytes(join(location, name), 0, 2 * MOST_LOG_BYTES)
             for line in data.decode("utf-8", "replace").split("\n")[: 2 * MOST_LINES]:
                 if entry := LogEntry.of(line, owner):
-                    by_id.setdefault((owner, entry.id), entry)
+                    known = by_id.setdefault((owner, entry.id), entry)
+                    if known.at < entry.at:  # a later step of the same operation
+                        by_id[owner, entry.id] = entry
             if data.endswith(b"\n" + _END) or (logged_at(name) or 0.0) < time.time() - _TORN_SECONDS:
                 whole.append(name)
     return sorted(by_id.values(), key=lambda entry: (entry.at, entry.id), reverse=True), whole

@@ -19,7 +19,7 @@ from acidctl.metastore.tables import HiveTable, get_table
 from acidctl.spark.writing.frame_jobs import merge_jobs, write_shares
 from acidctl.spark.writing.insert import FrameInsert
 from acidctl.spark.writing.merge import FrameMerge
-from acidctl.spark.writing.target import Address, arrow_schema, open_table
+from acidctl.spark.writing.target import Address, arrow_schema, log_by_spark, open_table
 from acidctl.writing.once import Once
 from acidctl.writing.transaction import ATTEMPTS
 from acidctl.writing.write import Write, Written
@@ -89,7 +89,7 @@ def _inserted(
         schema, run = arrow_schema(df.schema), partial(write_shares, df)
         return FrameInsert(target.metastore, table, schema, run, values, overwrite=overwrite)
 
-    return target.run(make, 1, once)  # the rows of a DataFrame may be others the next time
+    return target.run("insert", make, 1, once)  # the rows of a DataFrame may be others the next time
 
 
 def delete(
@@ -115,7 +115,7 @@ def delete(
     target = _Target.of(table, metastore, storage_options, wait)
     if key is not None:
         df = df.select(*(f"`{name.replace('`', '``')}`" for name in as_texts(key, "key")))
-    return _changed(target, df.distinct())
+    return _changed("delete", target, df.distinct())
 
 
 def update(
@@ -137,7 +137,8 @@ def update(
     Raises:
         BadDataError: two rows have the same key; other errors as for :func:`delete`.
     """
-    return _changed(_Target.of(table, metastore, storage_options, wait), df, as_texts(key, "key"), inserts=False)
+    target = _Target.of(table, metastore, storage_options, wait)
+    return _changed("update", target, df, as_texts(key, "key"), inserts=False)
 
 
 def merge(
@@ -164,7 +165,7 @@ def merge(
         BadDataError: two rows have the same key, and nothing orders them; other errors as for :func:`delete`.
     """
     target = _Target.of(table, metastore, storage_options, wait)
-    return _changed(target, df, as_texts(key, "key"), operation=operation_column, order=order_by)
+    return _changed("merge", target, df, as_texts(key, "key"), operation=operation_column, order=order_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,15 @@ class _Target:
     def of(cls, table: str, metastore: Address, storage_options: Mapping[str, str] | None, wait: Duration) -> Self:
         return cls(*open_table(table, metastore), storage_options, as_seconds(wait, "wait"))
 
-    def run(self, make: Callable[[HiveTable], Write], attempts: int = ATTEMPTS, once: Once | None = None) -> Written:
-        """Run a statement, and start again while other writers commit first."""
+    def run(
+        self, verb: str, make: Callable[[HiveTable], Write], attempts: int = ATTEMPTS, once: Once | None = None
+    ) -> Written:
+        """Run a statement, start again while other writers commit first, and log it."""
+        written = self._committed(make, attempts, once)
+        log_by_spark(verb, self.table, written, self.storage, once)
+        return written
+
+    def _committed(self, make: Callable[[HiveTable], Write], attempts: int, once: Once | None) -> Written:
         table = self.table
         for _ in range(attempts - 1):
             with suppress(LostTransaction):
@@ -191,6 +199,7 @@ class _Target:
 
 
 def _changed(
+    verb: str,
     target: _Target,
     df: DataFrame,
     key: Sequence[str] | None = None,
@@ -203,4 +212,4 @@ def _changed(
         schema, jobs = arrow_schema(df.schema), merge_jobs(df)
         return FrameMerge(target.metastore, table, schema, jobs, key, operation=operation, order=order, inserts=inserts)
 
-    return target.run(make)
+    return target.run(verb, make)

@@ -29,7 +29,7 @@ from acidctl.spark.worker import as_acidctl_error
 from acidctl.spark.writing.insert import FrameInsert
 from acidctl.spark.writing.share import Attempt, InsertTask
 from acidctl.spark.writing.sink import require_last
-from acidctl.spark.writing.target import Address, open_table
+from acidctl.spark.writing.target import Address, log_by_spark, open_table
 from acidctl.writing.once import AlreadyLoaded, Once
 from acidctl.writing.rows.files import StagedFile
 from acidctl.writing.transaction import Seen, WriteTransaction
@@ -177,7 +177,9 @@ class _Keeper:
             metastore, table = open_table(request.table, request.metastore)
             insert = _KeptInsert(metastore, table, request.schema, self._attempts, overwrite=request.overwrite)
             self._insert = insert
-            self._tell(insert.run(wait=request.wait, storage=request.storage))
+            written = insert.run(wait=request.wait, storage=request.storage)
+            log_by_spark("insert", table, written, request.storage, insert.once)
+            self._tell(written)
         except _GivenUpError:
             self._tell(None)
         except Exception as error:  # noqa: BLE001 - the process that waits for the answer raises it

@@ -12,6 +12,8 @@ from acidctl.base.errors import UsageProblem
 from acidctl.location.arguments import HIVE, HiveName, is_hive_name, open_metastore
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import HiveTable, get_table
+from acidctl.writing.once import Once
+from acidctl.writing.write import Written, log_written
 
 Address = str | Mapping[str, str] | None
 """The address of a metastore, or its settings by name; None for that of ``hive-site.xml``."""
@@ -31,6 +33,19 @@ def open_table(table: str, metastore: Address) -> tuple[Metastore, HiveTable]:
     if client is None:
         raise UsageProblem("no metastore is given", "rows are written under its transactions", "give its address")
     return client, get_table(client, name.database, name.table)
+
+
+def log_by_spark(
+    verb: str, table: HiveTable, written: Written, storage: Mapping[str, str] | None, once: Once | None = None
+) -> None:
+    """Log a committed statement; the epochs of one query share a line.
+
+    Args:
+        storage: options of the stores.
+        once: the epoch of a stream.
+    """
+    query = once.owner or once.name if once else ""
+    log_written("stream" if once else verb, table, written, storage, stream=query, engine="spark")
 
 
 def arrow_schema(schema: Any) -> pa.Schema:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from acidctl.base.errors import AcidctlError, StatementConflict, UsageProblem
+from acidctl.base.errors import StatementConflict, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.location.arguments import HIVE, HiveName, is_hive_name
-from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable, get_table
 from acidctl.outcome import Outcome, Remark, Result
-from acidctl.storage.registry import open_location
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing.options import WriteOptions
@@ -24,7 +21,7 @@ from acidctl.wording import human_bytes, human_count
 from acidctl.writing.once import AlreadyLoaded, Once, loaded_value
 from acidctl.writing.refusals import require_writable
 from acidctl.writing.transaction import ATTEMPTS
-from acidctl.writing.write import Write, Written
+from acidctl.writing.write import Write, Written, log_written
 
 MakeStatement = Callable[[Metastore, HiveTable], Write]
 
@@ -107,7 +104,7 @@ def carry_out(
     *,
     repeats: bool = False,
     once: Once | None = None,
-    is_logged: bool = True,
+    stream: str = "",
 ) -> Iterator[RowsWritten]:
     """Yield the plan of a statement if it is a dry run or has to be confirmed, then the rows that it has written.
 
@@ -115,7 +112,7 @@ def carry_out(
         make: makes the statement from a table.
         repeats: the statement can start again after a conflict, which it does up to five times in all.
         once: the load that the statement makes, if that must not be made twice.
-        is_logged: the statement gets a line in the log of the table's directory.
+        stream: the id of the stream that the statement is a part of: its line in the log counts it.
 
     Raises:
         UsageProblem: the location is not one table of a metastore.
@@ -153,27 +150,9 @@ def carry_out(
             events.note(f"another writer committed first ({error.what}): starting again")
             table = get_table(metastore, table.database, table.name)
         else:
-            if is_logged and written.files:
-                _log(verb, table, written, selection.storage, events)
+            log_written("stream" if stream else verb, table, written, selection.storage, events.warn, stream=stream)
             yield _outcome(shown, verb, written, Result.WRITTEN)
             return
-
-
-def _log(verb: str, table: HiveTable, written: Written, storage: Mapping[str, str], events: Events) -> None:
-    facts: dict[str, Fact] = {
-        "table": table.full_name,
-        "transaction": written.txn,
-        "writeId": written.write_id,
-        "inserted": written.inserted,
-        "updated": written.updated,
-        "deleted": written.deleted,
-        "replaces": written.replaces,
-        "partitions": len(written.partitions),
-        "bytes": written.bytes,
-    }
-    with suppress(AcidctlError):  # the rows are committed in any case
-        fs, path = open_location(table.location, storage)
-        log_done(fs, path, LogEntry(verb, Result.WRITTEN.value, facts=facts), events.warn)
 
 
 def _loaded(shown: str, verb: str, once: Once) -> RowsWritten:

@@ -12,11 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
+from acidctl.location.change.own_files import new_run_id
+from acidctl.location.change.work_log import LogEntry
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable
 from acidctl.metastore.txn.transaction import UnknownOutcome
 from acidctl.orc.types import arrow_type, parse_type
+from acidctl.outcome import Result
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing.carry_out import RowsWritten, carry_out, table_of
@@ -29,6 +32,7 @@ from acidctl.writing.refusals import require_writable
 from acidctl.writing.rows.conform import RowConformer
 from acidctl.writing.rows.json_lines import JsonParser, first_bad_line
 from acidctl.writing.rows.partition_values import partition_texts
+from acidctl.writing.write import log_at, stream_line
 
 _CHUNK, _MOST = 1 << 20, 32 << 20
 
@@ -40,13 +44,13 @@ class _Lines:
 
     Attributes:
         rest: the beginning of a line whose end has not come.
-        is_over: the input has ended, or a signal has ended it.
+        end: ``input`` if that has ended, ``signal`` if a signal has ended it, else empty.
     """
 
     def __init__(self, descriptor: int, every: float, holding: _Holding) -> None:
         self._descriptor, self._every, self._holding = descriptor, every, holding
         self._chunks: list[bytes] = []
-        self.rest, self.is_over = b"", False
+        self.rest, self.end = b"", ""
 
     def gather(self, number: int) -> bytes:
         """Wait for a first line and until its interval has passed, and return whole lines.
@@ -62,7 +66,7 @@ class _Lines:
         begun, is_whole = time.monotonic() if self.rest else 0.0, False
         size, has_end = 0, False
         try:
-            while not self.is_over and size < _MOST:
+            while not self.end and size < _MOST:
                 left = begun + self._every - time.monotonic() if begun else None
                 if left is not None and left <= 0:
                     if has_end:
@@ -72,12 +76,13 @@ class _Lines:
                     with self._holding():  # so that no signal comes between a chunk and its place in the list
                         chunk = os.read(self._descriptor, _CHUNK)
                         self._chunks.append(chunk)
-                        self.is_over = is_whole = not chunk
+                        is_whole = not chunk
+                        self.end = "input" if is_whole else ""
                         begun = begun or time.monotonic()
                     size += len(chunk)
                     has_end = has_end or b"\n" in chunk
         except KeyboardInterrupt:
-            self.is_over = True
+            self.end = "signal"
         text = self.rest + b"".join(self._chunks)
         end = len(text) if is_whole else text.rfind(b"\n") + 1
         self.rest, self._chunks = text[end:], []
@@ -96,9 +101,12 @@ class _Loads:
         passed: the number of rows that were passed over.
     """
 
+    _is_logged = False
+
     def __init__(self, selection: Selection, options: StreamOptions) -> None:
-        self._selection, self._options = selection, options
+        self._selection, self._options, self._run = selection, options, new_run_id()
         metastore, table = table_of(selection)
+        self._table = table
         require_writable(metastore, table, Operation.INSERT)  # before the first lines have come
         if Constraints.of(metastore, table).defaults:
             why = "it has defaults, which Hive would compute"
@@ -126,9 +134,11 @@ class _Loads:
                 lambda metastore, table: Insert(metastore, table, rows.to_reader()),
                 repeats=True,
                 once=once,
-                is_logged=False,  # it would push all else out of the log
+                stream=self._run,
             )
-            yield from made
+            for outcome in made:
+                self._is_logged |= outcome.result is Result.WRITTEN
+                yield outcome
         self.seen = source.highest
         self.passed += source.passed
 
@@ -144,6 +154,13 @@ class _Loads:
             yield from self.load(good)
         hint = "all lines before it are written; correct it, and go on from there"
         raise BadDataError(f"line {number + place + 1:,} cannot be written", str(error), hint) from error
+
+    def log_end(self, end: str, events: Events) -> None:
+        """Log how the run has ended, if it has written anything."""
+        if self._is_logged:
+            result = Result.WRITTEN if end in ("input", "signal") else Result.FAILED
+            entry = LogEntry("stream", result.value, self._run, facts={"end": end}, id=stream_line(self._run))
+            log_at(self._table, entry, self._selection.storage, events.warn)
 
     def _rows(self) -> StreamedRows:
         return StreamedRows(*table_of(self._selection), self._options.offset_key, self.seen)
@@ -162,10 +179,23 @@ def stream(
         BadDataError: a line cannot be written; all lines before it are.
         AcidctlError: the lines since the last transaction were not written.
     """
-    loads, lines, number = _Loads(selection, options), _Lines(descriptor, options.every, holding), 0
+    loads, lines = _Loads(selection, options), _Lines(descriptor, options.every, holding)
     if loads.seen != NOTHING:
         events.note(f"lines with {options.offset_key} up to {loads.seen} are loaded, and are passed over")
-    while not lines.is_over:
+    end = "error"
+    try:
+        yield from _load_all(loads, lines, events, holding)
+        end = lines.end
+    except (AcidctlError, KeyboardInterrupt) as error:
+        end = error.code if isinstance(error, AcidctlError) else "signal"
+        raise
+    finally:
+        loads.log_end(end, events)
+
+
+def _load_all(loads: _Loads, lines: _Lines, events: Events, holding: _Holding) -> Iterator[RowsWritten]:
+    number = 0
+    while not lines.end:
         text = lines.gather(number)
         is_written = not text.strip()
         try:
@@ -183,7 +213,7 @@ def stream(
                 events.warn(f"lines from {number + 1:,} on were not written")
             if not is_written:
                 raise
-            lines.is_over = True
+            lines.end = "signal"
         number += text.count(b"\n") + (text[-1:] not in (b"", b"\n"))
     if lines.rest:
         events.warn(f"the last {human_count(len(lines.rest), 'byte')} are not a whole line, and were not written")

@@ -49,6 +49,36 @@ def test_what_was_written_is_read_newest_first_on_every_store(store: Store) -> N
     assert abs(at - found[0].at) < 5
 
 
+def step(count: Any, **more: Any) -> LogEntry:
+    facts = {"transactions": 1, "inserted": count, "minWriteId": count, "maxWriteId": count, **more}
+    return LogEntry("stream", "written", "query", facts=facts, id="stream query")
+
+
+def test_the_steps_of_one_operation_share_a_line_that_counts_them(tmp_path: Path) -> None:
+    log_done(FS, str(tmp_path), step(5), pytest.fail)
+    (first,) = logs(tmp_path)
+    before = first.read_bytes()
+    log_done(FS, str(tmp_path), entry(1), pytest.fail)
+    log_done(FS, str(tmp_path), step(7), pytest.fail)
+    (tmp_path / NAME).write_bytes(before)  # as another writer leaves it, who had not read the later step
+    for _ in range(2):
+        last, other = read_log(FS, str(tmp_path))
+        counts = {"transactions": 2, "inserted": 12, "bytes": 0, "minWriteId": 5, "maxWriteId": 7}
+        assert (last.run, last.facts, other.run) == ("query", counts, "run-1")
+        log_done(FS, str(tmp_path), LogEntry("compact", "compacted", "run-2"), pytest.fail)
+        assert [one.run for one in read_log(FS, str(tmp_path))] == ["run-2", "query", "run-1"]
+        for path in logs(tmp_path):
+            path.write_text("\n".join(line for line in path.read_text().split("\n") if "run-2" not in line))
+
+
+@pytest.mark.parametrize("count", [-5, True, "x", 1 << 62, [], 0.5])
+def test_a_step_after_a_planted_line_is_logged_all_the_same(tmp_path: Path, count: Any) -> None:
+    planted = step(count, transactions=count, end=count, **{f"x{number}": "y" for number in range(30)})
+    (tmp_path / NAME).write_text(planted.line().replace('"at": 0.0', '"at": 5.0') + "\n\n")
+    log_done(FS, str(tmp_path), step(1 << 62), pytest.fail)
+    assert [one.id for one in read_log(FS, str(tmp_path))] == ["stream query"]
+
+
 def test_two_at_once_lose_nothing_and_the_next_makes_one_file_of_theirs(tmp_path: Path) -> None:
     log_done(FS, str(tmp_path), entry(1))
     first = logs(tmp_path)[0].read_bytes()

@@ -58,6 +58,37 @@ def test_lines_are_written_until_the_end_of_the_input(table: WrittenTable, strea
     assert len(table.hive.write_ids["db.t"]) == 1, "no lines, no transaction"
 
 
+@pytest.mark.parametrize(
+    ("last", "ends"),
+    [
+        ('{"a": 4}', ("written", "input", "the end of its input")),
+        ("null", ("failed", "bad-data", "an error (bad-data)")),
+    ],
+)
+def test_a_run_has_one_line_in_the_log_with_its_transactions_and_its_end(
+    table: WrittenTable,
+    streamed: Streamed,
+    acidctl: Acidctl,
+    monkeypatch: pytest.MonkeyPatch,
+    last: str,
+    ends: tuple[str, str, str],
+) -> None:
+    monkeypatch.setattr("acidctl.verbs.writing.stream._MOST", 16)
+    monkeypatch.setattr("acidctl.verbs.writing.stream._CHUNK", 9)
+    table.door.table("db.t").delete("true")  # which changes nothing, and is not logged
+    streamed('{"a": 1}\n{"a": 2}\n{"a": 3}\n' + last)
+    assert len(table.hive.write_ids["db.t"]) > 2
+    (told,) = acidctl("log", "-o", "jsonl", table.path).lines()
+    facts, rows = told["facts"], table.rows()
+    assert (told["verb"], told["result"], facts["end"], facts["inserted"]) == ("stream", *ends[:2], len(rows))
+    assert facts["transactions"] == facts["maxWriteId"] - facts["minWriteId"] + 1 > 1
+    assert f"{facts['transactions']} transactions; {len(rows)} rows inserted" in (out := acidctl("log", table.path).out)
+    assert f"ended by {ends[2]}" in " ".join(out.split())
+    streamed('{"a": 9}\n')
+    assert streamed("").status == 0
+    assert len(acidctl("log", "-o", "jsonl", table.path).lines()) == 2, "a line for each run that wrote"
+
+
 def test_it_goes_on_from_the_last_offset(table: WrittenTable, streamed: Streamed) -> None:
     for text, expected, passed in (
         (lines(0, 1, 2), [0, 1, 2], ""), (lines(1, 2, 3, 4), [0, 1, 2, 3, 4], "2 rows passed over"),

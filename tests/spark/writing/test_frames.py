@@ -64,6 +64,8 @@ def test_changes_by_key(spark: Any, hive: FakeHive, tmp_path: Path) -> None:
     merged = acidctl.spark.merge(log, "hive:db.t", key="a", operation_column="op", order_by="at", **where)
     assert (merged.updated, merged.deleted) == (1, 1)
     assert rows_of(hive)[:3] == [(3, "late", "c3"), (4, "new", "c4"), (6, "n6", "c6")]
+    told = [(one.verb, one.facts["engine"], one.facts["writeId"]) for one in acidctl.Location(tmp_path).log()]
+    assert told == [(verb, "spark", 4 - place) for place, verb in enumerate(("merge", "update", "delete", "insert"))]
 
 
 def test_a_conflict_starts_a_merge_again(spark: Any, hive: FakeHive, tmp_path: Path) -> None:

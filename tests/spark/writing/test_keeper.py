@@ -19,11 +19,13 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import rows_of, writable
 from support.paths import PYTHONPATH
 
+import acidctl
 from acidctl.base.errors import ConflictError, UsageProblem
 from acidctl.metastore.interface import LockState, TxnState
 from acidctl.metastore.txn.transaction import UnknownOutcome
 from acidctl.spark.writing.keeper import Kept, WriteRequest, has_ended
 from acidctl.spark.writing.share import Attempt, write_share
+from acidctl.writing.once import Once
 
 ROWS = pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]})
 
@@ -96,6 +98,16 @@ def test_rows_appear_with_the_commit(hive: FakeHive) -> None:
         kept.commit([attempt])
     kept.abort()
     assert len(rows_of(hive)) == 2
+
+
+def test_an_insert_and_the_epochs_of_a_query_are_logged(hive: FakeHive, tmp_path: Path) -> None:
+    for once in (None, Once("query", 0), Once("query", 1), Once("query", 1)):
+        kept = begun(hive)
+        kept.commit([written(kept)], once)
+    epochs, insert = acidctl.Location(tmp_path).log()
+    assert (insert.verb, insert.facts["inserted"], insert.facts["engine"]) == ("insert", 2, "spark")
+    assert (epochs.verb, epochs.run, epochs.facts["transactions"]) == ("stream", "query", 2), "one was passed over"
+    assert (epochs.facts["inserted"], epochs.facts["minWriteId"], epochs.facts["maxWriteId"]) == (4, 2, 3)
 
 
 def test_two_at_once(hive: FakeHive) -> None:

@@ -38,6 +38,8 @@ def test_an_epoch_that_comes_again_is_passed_over(spark: Any, hive: FakeHive, tm
         write(batch(spark, 100), 0)  # a new checkpoint
     acidctl.spark.sink("hive:db.t", name="others", metastore=hive.address)(batch(spark, 6), 0)
     assert [row[0] for row in rows_of(hive)] == list(range(9))
+    told = [(one.verb, one.run, one.facts["transactions"]) for one in acidctl.Location(tmp_path).log()]
+    assert told == [("stream", "others", 1), ("stream", "orders", 2)]
 
 
 @pytest.mark.sampled(2)
