@@ -81,6 +81,10 @@ _OFFSET = "write_id"  # the key of an offset in Spark's checkpoints
 class HiveAcidDataSource(DataSource):
     """The data source; its options are listed in :mod:`acidctl.spark.datasource.load_options`."""
 
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self._start = uuid4().hex  # Spark makes one of these for a query, and pickles it for all of its epochs
+
     @classmethod
     def name(cls) -> str:
         """Return the name for ``format(...)``."""
@@ -124,7 +128,7 @@ class HiveAcidDataSource(DataSource):
         with told():
             from acidctl.spark.datasource.writing import stream_writer  # noqa: PLC0415 - only to write
 
-            return stream_writer(self.options, schema, overwrite=overwrite)
+            return stream_writer(self.options, schema, self._start, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the object that follows the table, write id by write id."""

@@ -146,8 +146,13 @@ def begin(options: Mapping[str, str], schema: StructType, *, overwrite: bool) ->
     return HiveAcidWriter(Kept.begin(_request(options, schema, is_arrow=is_arrow, overwrite=overwrite)))
 
 
-def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> HiveAcidStreamWriter:
+def stream_writer(
+    options: Mapping[str, str], schema: StructType, start: str, *, overwrite: bool
+) -> HiveAcidStreamWriter:
     """Return the writer of a stream's epochs.
+
+    Args:
+        start: an id of this start of the query.
 
     Raises:
         EnvironmentProblem: PySpark is older than 4.1.
@@ -163,7 +168,9 @@ def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: 
     request = _request(own, schema, is_arrow=_StreamArrowWriter is not DataSourceStreamWriter)
     # Spark's own folder for this driver, which is the same in all processes that it starts, and nobody else's.
     folder = os.environ["SPARK_LOCAL_DIRS"].split(",")[0]
-    name = sha256(repr(sorted(options.items())).encode()).hexdigest()  # Spark keeps queries of one checkpoint apart
+    # Spark keeps queries of one checkpoint apart; its setting gives others that look the same checkpoints of their own.
+    own_start = "" if "checkpointlocation" in map(str.lower, options) else start
+    name = sha256(repr((own_start, sorted(options.items()))).encode()).hexdigest()
     return HiveAcidStreamWriter(request, Path(folder, f"acidctl-{name}"))
 
 

@@ -181,6 +181,40 @@ def test_a_stopped_query_leaves_no_transaction(followed: Followed, capfd: pytest
     capfd.readouterr()
 
 
+@pytest.mark.sampled(2)
+def test_two_queries_whose_options_are_the_same_leave_each_other_alone(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "spark", followed.spark.newSession())
+    register(followed.spark)
+    followed.spark.conf.set("spark.sql.streaming.checkpointLocation", str(followed.folder / "checkpoints"))
+
+    def meeting(own: str, other: str) -> Callable[[Any], Any]:
+        def meet(batches: Any) -> Any:
+            import time
+            from pathlib import Path
+
+            Path(own).touch()
+            while not Path(other).exists():
+                time.sleep(0.1)
+            yield from batches
+
+        return meet
+
+    began = [str(followed.folder / f"began-{place}") for place in range(2)]
+    queries = []
+    for own, other in (began, reversed(began)):
+        stream = followed.spark.readStream.schema("a int, b string").parquet(str(followed.folder / "source"))
+        rows = stream.coalesce(1).mapInArrow(meeting(own, other), "a int, b string")
+        writer = rows.writeStream.format("hive_acid").option("metastore", followed.hive.address)
+        queries.append(writer.trigger(availableNow=True).start("hive:db.t"))
+    for query in queries:
+        query.awaitTermination()
+    assert followed.numbers == [0, 0, 1, 1, 2, 2]
+    assert not {TxnState.OPEN, TxnState.ABORTED}.intersection(followed.states)
+    assert not followed.hive.locks
+
+
 def test_an_epoch_whose_keeper_cannot_be_noted_leaves_no_transaction(tmp_path: Path) -> None:
     with FakeHive(4, remembers=True) as hive:
         writable(hive, tmp_path / "t")
