@@ -199,6 +199,15 @@ def _bad(path: str, why: str) -> BadDataError:
     return BadDataError(f"{path} is not a usable ORC file", why, "the file is damaged or from an unknown writer")
 
 
+def hive_word(kind: pa.DataType) -> str:
+    """Return Hive's word for the Arrow type of a column: ``int``, ``decimal(5,2)``, or ``array`` for any list."""
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_nested(kind):
+        return "array" if pa.types.is_list(kind) else "struct"
+    return next((word for word, known in _ARROW_LEAVES.items() if known == kind), str(kind))
+
+
 def hive_type(tree: OrcType) -> str:
     """Return the type as Hive and ``orcfiledump`` write it, ``struct<a:int,b:char(10)>``; odd names are back-quoted."""
     if tree.kind == "struct":

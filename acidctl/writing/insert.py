@@ -86,7 +86,7 @@ class Insert(Write):
         """Check the columns of a source, and return what turns its batches into columns of the table."""
         self._require_keys(source.rows.schema)
         self.constraints.require_columns([name.lower() for name in source.rows.schema.names])
-        return RowConformer(source.rows.schema, self.routes.names, self.routes.types, source)
+        return self.routes.conformer(source.rows.schema, source, self.constraints.not_null)
 
     def stage(self, transaction: Seen) -> list[StagedFile]:
         """Write the rows.
@@ -99,9 +99,7 @@ class Insert(Write):
                 conformer = self.conformer(source)
                 for batch in source.rows:
                     if batch.num_rows:
-                        columns = conformer.columns(batch)
-                        self.constraints.require_values(self.routes.names, columns)
-                        self.routes.write(columns, rows)
+                        self.routes.write(conformer.columns(batch), rows)
             if self.statement.replaces and self.routes.only_location is not None:
                 rows.ensure([self.routes.only_location])
             return rows.finish()

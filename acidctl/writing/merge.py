@@ -19,9 +19,10 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import Operation
 from acidctl.metastore.tables import HiveTable
 from acidctl.orc.read.wide_timestamps import WideTimestamp
-from acidctl.writing.rows.conform import RowConformer, column_hint, decoded, joined
+from acidctl.writing.rows.conform import RowConformer, column_hint, decoded, joined, unwritable
 from acidctl.writing.rows.deleted_keys import DeletedKeys
 from acidctl.writing.rows.files import StagedFile, StagedRows, write_deletes
+from acidctl.writing.rows.held_rows import row_words
 from acidctl.writing.rows.key_filter import KeyFilter, refuse_nested
 from acidctl.writing.rows.key_lookup import comparable, key_numbers
 from acidctl.writing.rows.routes import Routes
@@ -108,9 +109,9 @@ class MergeSource:
         by_name |= zip(names, columns, strict=True)
         is_delete = np.zeros(source.num_rows, np.bool_)
         if rule.operation:
-            is_delete = _deletes(by_name[rule.operation], rule.operation)
+            is_delete = _deletes(by_name[rule.operation], rule.operation, source)
         if rule.order:
-            _refuse_order(by_name[rule.order], rule.order)
+            _refuse_order(by_name[rule.order], rule.order, source)
         self.chosen = self._last_of_each_key(by_name, rule.order)
         self.is_delete = is_delete[self.chosen]
         is_whole = len(self.chosen) == source.num_rows
@@ -233,7 +234,25 @@ class Merge(Write):
         rule = MergeRule(self._routes, names, operation.lower(), order.lower())
         self._given = [name.lower() for name in source.column_names]
         rule.check(table, self._given)
-        self._source = MergeSource(rule, source.rename_columns(self._given))
+        named = source.rename_columns(self._given).replace_schema_metadata(source.schema.metadata)
+        self._rows, self._source = source, MergeSource(rule, named)
+
+    def check(self) -> None:
+        """Refuse values that the table cannot have, in rows that do not delete.
+
+        Raises:
+            BadDataError: a row has one.
+        """
+        source, keys = self._source, {column.name for column in self.table.partition_keys}
+        written = np.flatnonzero(~source.is_delete)
+        for name, kind, column in zip(self._routes.names, self._routes.types, source.columns, strict=True):
+            is_key, is_not_null = name in keys, name in self.constraints.not_null
+            if name in self._given and (is_key or is_not_null):
+                rows = column.take(pa.array(written))
+                if bad := unwritable(name, rows, kind, is_key=is_key, is_not_null=is_not_null):
+                    place, why = bad
+                    what = f"{row_words(self._rows, int(source.chosen[written[place]]))} does not fit into the table"
+                    raise BadDataError(what, why, "nothing was changed; correct the row")
 
     def stage(self, transaction: Seen) -> list[StagedFile]:
         write_id, source = transaction.write_id, self._source
@@ -269,7 +288,7 @@ class Merge(Write):
             self._routes.write(columns, staged)
 
 
-def _deletes(words: pa.Array, name: str) -> NDArray[np.bool_]:
+def _deletes(words: pa.Array, name: str, held: pa.Table) -> NDArray[np.bool_]:
     """Return a mask of the rows that delete.
 
     Raises:
@@ -282,15 +301,16 @@ def _deletes(words: pa.Array, name: str) -> NDArray[np.bool_]:
     is_valid = np.asarray(pc.is_in(lower, pa.array([*_WRITES, *_DELETES])))
     if not is_valid.all():
         row = int(np.argmin(is_valid))
+        word = repr(words[row].as_py()) if words[row].is_valid else "NULL"
         raise BadDataError(
-            f"row {row + 1:,} has {words[row].as_py()!r} in the column {name}, which is not an operation",
+            f"{row_words(held, row)} has {word} in the column {name}, which is not an operation",
             _OPERATIONS,
             "nothing was changed; correct the row",
         )
     return np.asarray(pc.is_in(lower, pa.array(_DELETES)))
 
 
-def _refuse_order(column: pa.Array, name: str) -> None:
+def _refuse_order(column: pa.Array, name: str, held: pa.Table) -> None:
     """Refuse a column that does not order all rows."""
     kind = column.type
     if not (isinstance(kind, WideTimestamp) or any(test(kind) for test in _ORDERED)):
@@ -303,7 +323,7 @@ def _refuse_order(column: pa.Array, name: str) -> None:
     if pc.any(is_unordered).as_py():
         row = int(pc.index(is_unordered, True).as_py())
         raise BadDataError(
-            f"row {row + 1:,} has {'NULL' if not column[row].is_valid else 'NaN'} in the column {name}",
+            f"{row_words(held, row)} has {'NULL' if not column[row].is_valid else 'NaN'} in the column {name}",
             "it orders the rows, and a NULL or NaN is neither before nor after another value",
             "nothing was changed; correct the row",
         )

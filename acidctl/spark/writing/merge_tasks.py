@@ -158,7 +158,7 @@ def with_key_route(task: MergeTask, share: int, batches: Iterable[pa.RecordBatch
                 pending.append(batch)
                 yield batch.select(places).rename_columns(names)
 
-    for _, columns in conformed(replace(task.insert, names=()), share, known()):
+    for _, columns in conformed(replace(task.insert, names=()), share, known(), may_delete=True):
         route = np.zeros(len(columns[0]), np.uint32)
         for place, kind in keys:
             route = route * _MULTIPLIER + _hash(columns[place], kind)

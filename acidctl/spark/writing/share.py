@@ -94,7 +94,6 @@ def write_share(task: InsertTask, share: int, batches: Iterable[pa.RecordBatch])
     routes = task.routes
     with closing(StagedRows(staging(task, attempt), *task.new_files.of_statement(statement))) as rows:
         for _, columns in conformed(task, share, batches):
-            task.constraints.require_values(routes.names, columns)
             routes.write(columns, rows, number)
         return Attempt(attempt, tuple(rows.finish()))
 
@@ -106,16 +105,23 @@ def staging(task: InsertTask, attempt: str) -> Callable[[str], tuple[FileSystem,
 
 
 def conformed(
-    task: InsertTask, share: int, batches: Iterable[pa.RecordBatch]
+    task: InsertTask, share: int, batches: Iterable[pa.RecordBatch], *, may_delete: bool = False
 ) -> Iterator[tuple[pa.RecordBatch, list[pa.Array]]]:
-    """Yield each batch that has rows with its columns as the table has them."""
+    """Yield each batch that has rows with its columns as the table has them.
+
+    Args:
+        may_delete: the rows may have values that the table could not have, because they need not be written.
+    """
     routes, conformer = task.routes, None
     for batch in batches:
         if batch.num_rows:
             if conformer is None:
                 schema = batch.rename_columns(task.names).schema if task.names else batch.schema
                 part = RowPart(f"partition {share} of the DataFrame", pa.RecordBatchReader.from_batches(schema, []))
-                conformer = RowConformer(schema, routes.names, routes.types, part)
+                if may_delete:
+                    conformer = RowConformer(schema, routes.names, routes.types, part)
+                else:
+                    conformer = routes.conformer(schema, part, task.constraints.not_null)
             yield batch, conformer.columns(batch)
 
 

@@ -30,7 +30,7 @@ from acidctl.writing.insert import Insert
 from acidctl.writing.once import NOTHING, Once, loaded_value
 from acidctl.writing.refusals import require_writable
 from acidctl.writing.rows.conform import RowConformer
-from acidctl.writing.rows.json_lines import JsonParser, first_bad_line
+from acidctl.writing.rows.json_lines import JsonParser, first_bad_line, why_bad
 from acidctl.writing.rows.partition_values import partition_texts
 from acidctl.writing.write import log_at, stream_line
 
@@ -152,8 +152,11 @@ class _Loads:
         good = b"\n".join(text.split(b"\n", place)[:place])
         if good.strip():
             yield from self.load(good)
+        why = str(error)
+        if isinstance(error.__cause__, pa.ArrowInvalid):
+            why = why_bad(text, place, self._rows().types, error.__cause__)
         hint = "all lines before it are written; correct it, and go on from there"
-        raise BadDataError(f"line {number + place + 1:,} cannot be written", str(error), hint) from error
+        raise BadDataError(f"line {number + place + 1:,} cannot be written", why, hint) from error
 
     def log_end(self, end: str, events: Events) -> None:
         """Log how the run has ended, if it has written anything."""
@@ -229,13 +232,14 @@ class StreamedRows:
         seen: rows up to this number are passed over.
 
     Attributes:
+        types: of the table's columns.
         highest: the highest number so far.
         passed: how many rows were passed over.
     """
 
     def __init__(self, metastore: Metastore, table: HiveTable, offset_key: str | None, seen: int) -> None:
         self._kinds = {column.name: parse_type(column.type) for column in (*table.columns, *table.partition_keys)}
-        self._types = {name: arrow_type(kind) for name, kind in self._kinds.items()}
+        self.types = {name: arrow_type(kind) for name, kind in self._kinds.items()}
         self._keys = {column.name for column in table.partition_keys}
         self._key = (offset_key or "").lower()
         self._constraints = Constraints.of(metastore, table)
@@ -249,9 +253,9 @@ class StreamedRows:
             BadDataError: a line cannot be parsed, has a field that the table lacks, a value that does not fit, or no
                 offset.
         """
-        key = {self._key: pa.int64()} if self._key and self._key not in self._types else {}
+        key = {self._key: pa.int64()} if self._key and self._key not in self.types else {}
         try:
-            parser = JsonParser({**self._types, **key}, text)
+            parser = JsonParser({**self.types, **key}, text)
             rows = parser.table(text).combine_chunks()
             lower = [name.lower() for name in rows.schema.names]
             names = [name for name in rows.schema.names if name.lower() in self._kinds]
@@ -282,10 +286,9 @@ class StreamedRows:
 
     def _require_fitting(self, rows: pa.Table) -> None:
         names = [name.lower() for name in rows.schema.names]
-        conformer = RowConformer(rows.schema, names, [self._kinds[name] for name in names])
+        kinds, not_null = [self._kinds[name] for name in names], self._constraints.not_null
+        conformer = RowConformer(rows.schema, names, kinds, keys=self._keys, not_null=not_null)
         for batch in rows.to_batches():
-            columns = conformer.columns(batch)
-            self._constraints.require_values(names, columns)
-            for name, column in zip(names, columns, strict=True):
+            for name, column in zip(names, conformer.columns(batch), strict=True):
                 if name in self._keys:
                     partition_texts(column, self._kinds[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,8 +11,9 @@ from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.orc.arrow import below, with_children
 from acidctl.orc.read.wide_timestamps import WideTimestamp, as_nanoseconds, wide, widened
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType, arrow_type, hive_type
 from acidctl.wording import some_of
+from acidctl.writing.rows.partition_values import place_read_as_null
 from acidctl.writing.rows.sources import RowPart
 
 
@@ -27,16 +28,25 @@ class RowConformer:
     Args:
         names, types: the columns of the table, partition keys included.
         part: the source of the rows; None for rows that were computed.
+        keys: the partition keys among `names`.
+        not_null: the columns that are NOT NULL.
 
     Raises:
         UsageProblem: the source has a column that the table lacks, or two of one name.
     """
 
     def __init__(
-        self, source: pa.Schema, names: Sequence[str], types: Sequence[OrcType], part: RowPart | None = None
+        self,
+        source: pa.Schema,
+        names: Sequence[str],
+        types: Sequence[OrcType],
+        part: RowPart | None = None,
+        *,
+        keys: Collection[str] = (),
+        not_null: Collection[str] = (),
     ) -> None:
-        self._names, self._types = names, types
-        self._of_part = f" of {part.name}" if part and part.name else ""
+        self._names, self._types, self._keys, self._not_null = names, types, keys, not_null
+        self._of_part = part.of if part else ""
         self._is_text = part is not None and part.is_text
         lower = [name.lower() for name in source.names]
         for name in lower:
@@ -62,6 +72,9 @@ class RowConformer:
                 columns.append(pa.nulls(batch.num_rows, arrow_type(kind)))
             else:
                 columns.append(self._fit(name, batch.column(place), kind))
+            is_key, is_not_null = name in self._keys, name in self._not_null
+            if bad := unwritable(name, columns[-1], kind, is_key=is_key, is_not_null=is_not_null):
+                raise self._row_error(*bad)
         self._rows += batch.num_rows
         return columns
 
@@ -101,7 +114,7 @@ class RowConformer:
         while high - low > 1:  # find the first value that does not fit
             middle = (low + high) // 2
             try:
-                _cast(column.slice(low, middle - low), target)
+                _cast(column.take(pa.array(range(low, middle))), target)  # of a slice, Arrow casts all nested values
             except pa.ArrowInvalid:
                 high = middle
             else:
@@ -111,11 +124,30 @@ class RowConformer:
     def _refused(self, name: str, kind: OrcType, place: int, column: pa.Array) -> BadDataError:
         value = str(column[place].as_py())
         shown = value if len(value) <= 60 else f"{value[:60]}..."
-        return BadDataError(
-            f"row {self._rows + place + 1:,}{self._of_part} does not fit into the table",
-            f"column {name} is {kind.kind} and cannot hold {shown!r}",
-            "nothing was written; correct the row",
-        )
+        words = kind.kind if kind.children else hive_type(kind)
+        return self._row_error(place, f"column {name} is {words} and cannot hold {shown!r}")
+
+    def _row_error(self, place: int, why: str) -> BadDataError:
+        """Return the error of a row of the batch that is being converted."""
+        what = f"row {self._rows + place + 1:,}{self._of_part} does not fit into the table"
+        return BadDataError(what, why, "nothing was written; correct the row")
+
+
+def unwritable(
+    name: str, column: pa.Array, kind: OrcType, *, is_key: bool, is_not_null: bool
+) -> tuple[int, str] | None:
+    """Return the place of the first value that the column can hold, but not in this table, and why; None if all fit.
+
+    Args:
+        is_key: the column is a partition key.
+        is_not_null: the column is NOT NULL.
+    """
+    if is_not_null and column.null_count:
+        return pc.index(column.is_null(), True).as_py(), f"it has no value in {name}, which is NOT NULL in the table"
+    if is_key and pa.types.is_string(column.type) and (place := place_read_as_null(column, kind)) >= 0:
+        text = column[place].as_py().rstrip(" ") or "an empty text"
+        return place, f"{text} in the partition key {name} would be read as NULL"
+    return None
 
 
 def fitted(name: str, value: pa.Array | pa.Scalar, kind: OrcType, count: int) -> pa.Array:
@@ -142,6 +174,8 @@ def fitted(name: str, value: pa.Array | pa.Scalar, kind: OrcType, count: int) ->
 def _cast(column: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.string())  # Arrow parses no views
+    if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
+        column = column.cast(pa.decimal256(20 + target.scale, target.scale))  # else room for all integers is required
     try:
         return column.cast(target)
     except pa.ArrowInvalid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,6 +13,9 @@ from acidctl.metastore.tables import HiveTable
 from acidctl.orc.types import OrcType, arrow_type, parse_type
 from acidctl.writing.rows.conform import RowConformer, column_hint, decoded, joined
 from acidctl.writing.rows.sources import RowPart, RowSource
+
+_PARTS = b"acidctl.parts"
+"""The key of held rows' metadata: for each source the words after the number of a row, and how many it has."""
 
 Columns = dict[str, pa.Array]
 """Columns of rows, by their names in lower case."""
@@ -39,7 +43,8 @@ def held_rows(
     """
     kinds = {column.name: parse_type(column.type) for column in (*table.columns, *table.partition_keys)}
     types = {name: arrow_type(kind) for name, kind in kinds.items()}
-    parts = [(part.name, _columns(part, kinds, names)) for part in rows(types)]
+    read = [(part, _columns(part, kinds, names)) for part in rows(types)]
+    parts = [(part.name, columns) for part, columns in read]
     if not parts:
         chosen = [name for name, kind in kinds.items() if not kind.children] if names is None else names
         lower = [name.lower() for name in (*chosen, *extra)]
@@ -49,7 +54,22 @@ def held_rows(
         _refuse_missing(first, other)
         _refuse_missing(other, first)
     whole = {name: [column, *(columns[name] for _, columns in others)] for name, column in first[1].items()}
-    return pa.table({name: joined(_of_one_type(name, pieces, types)) for name, pieces in whole.items()})
+    held = pa.table({name: joined(_of_one_type(name, pieces, types)) for name, pieces in whole.items()})
+    counts = [(part.of, len(next(iter(columns.values()), ()))) for part, columns in read]
+    return held.replace_schema_metadata({_PARTS: json.dumps(counts)})
+
+
+def row_words(held: pa.Table, place: int) -> str:
+    """Return the words for a row of :func:`held_rows`, ``row 3 of changes.parquet``.
+
+    Args:
+        place: of the row, from 0.
+    """
+    for of, count in json.loads((held.schema.metadata or {}).get(_PARTS, b"[]")):
+        if place < count:
+            return f"row {place + 1:,}{of}"
+        place -= count
+    return f"row {place + 1:,}"
 
 
 def _columns(part: RowPart, kinds: Mapping[str, OrcType], names: Sequence[str] | None) -> Columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
+from acidctl.orc.types import hive_word
 from acidctl.writing.rows.line_blocks import MOST
 
 TOO_LONG = f"a row is longer than {MOST >> 20} MiB: write the rows as Parquet"
@@ -94,6 +96,30 @@ def first_bad_line(block: bytes, read: Callable[[bytes], object], kinds: type[Ex
             else:
                 good = middle
     raise AssertionError("the block is read without an error")
+
+
+def why_bad(block: bytes, place: int, types: Mapping[str, pa.DataType], error: Exception) -> str:
+    """Return why a line cannot be read: the column and its value if that is alone to blame, else Arrow's words.
+
+    Args:
+        place: of the line in `block`, from 0.
+        types: as for :class:`JsonParser`.
+    """
+    try:
+        record = json.loads(block.split(b"\n", place + 1)[place])
+        fields = [(name, value, types.get(name.lower())) for name, value in record.items()]
+    except (ValueError, RecursionError, AttributeError):
+        fields = []
+    for name, value, kind in fields:
+        if kind is None or _has_map(kind):
+            continue
+        text = json.dumps(value, ensure_ascii=False)
+        try:
+            _parsed(f"{{{json.dumps(name)}: {text}}}".encode(), pa.schema([(name, _as_read(kind))]))
+        except (pa.ArrowInvalid, UnicodeEncodeError):
+            shown = text if len(text) <= 60 else f"{text[:60]}..."
+            return f"column {name} is {hive_word(kind)} and cannot hold {shown}"
+    return str(error).partition(" in row ")[0]
 
 
 def _parsed(block: bytes, schema: pa.Schema | None) -> pa.Table:

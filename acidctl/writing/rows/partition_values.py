@@ -34,11 +34,15 @@ def partition_texts(column: pa.Array, kind: OrcType) -> pa.Array:
     texts = wrapped(unquoted(column, kind)).cast(pa.string())
     if kind.kind == "timestamp":
         texts = pc.replace_substring_regex(texts, r"\.0$", "")
-    plain = pc.utf8_rtrim(texts, characters=" ") if kind.kind == "char" else texts
-    for text in ("", DEFAULT_PARTITION):
-        if pc.any(pc.equal(plain, text)).as_py():
-            raise _read_as_null(text)
+    if (place := place_read_as_null(texts, kind)) >= 0:
+        raise _read_as_null(texts[place].as_py().rstrip(" "))
     return pc.fill_null(texts, DEFAULT_PARTITION)
+
+
+def place_read_as_null(texts: pa.Array, kind: OrcType) -> int:
+    """Return the place of the first text that Hive reads as NULL where it is a partition value; -1 if none is."""
+    plain = pc.utf8_rtrim(texts, characters=" ") if kind.kind == "char" else texts
+    return int(pc.index(pc.is_in(plain, pa.array(["", DEFAULT_PARTITION], plain.type)), True).as_py())
 
 
 def fixed_text(text: str, kind: OrcType, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,10 @@ from acidctl.acid.names import partition_name
 from acidctl.metastore.tables import HiveTable
 from acidctl.orc.types import OrcType, parse_type
 from acidctl.writing.rows.bucket_hashes import buckets_of
+from acidctl.writing.rows.conform import RowConformer
 from acidctl.writing.rows.files import FileKey, StagedRows
 from acidctl.writing.rows.partition_values import fixed_text, partition_texts
+from acidctl.writing.rows.sources import RowPart
 
 
 class Routes:
@@ -37,6 +39,11 @@ class Routes:
         self.types = [*row.children, *(parse_type(column.type) for column in dynamic)]
         self._bucket_places = [row.names.index(name) for name in table.bucket_columns] if table.buckets else []
         self._version = int(table.parameters.get("bucketing_version", "1"))
+
+    def conformer(self, source: pa.Schema, part: RowPart, not_null: Collection[str]) -> RowConformer:
+        """Return what turns batches into columns as :attr:`names`; see :class:`RowConformer`."""
+        keys = self.names[len(self._row.names) :]
+        return RowConformer(source, self.names, self.types, part, keys=keys, not_null=not_null)
 
     @property
     def only_location(self) -> str | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +20,8 @@ import pyarrow.csv as arrow_csv
 
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.storage.registry import open_location
-from acidctl.writing.rows.json_lines import TOO_LONG, JsonParser, first_bad_line, whole_lines
+from acidctl.wording import human_count
+from acidctl.writing.rows.json_lines import TOO_LONG, JsonParser, first_bad_line, whole_lines, why_bad
 from acidctl.writing.rows.line_blocks import MOST, LineBlocks
 
 FORMS = ("parquet", "orc", "arrow", "csv", "jsonl")
@@ -40,6 +43,11 @@ class RowPart(NamedTuple):
     rows: pa.RecordBatchReader
     is_text: bool = False
 
+    @property
+    def of(self) -> str:
+        """Return the words after the number of a row; empty for a source without a name."""
+        return f" of {self.name}{' (after its header)' * self.is_text}" if self.name else ""
+
 
 RowSource = Callable[[ColumnTypes], Iterator[RowPart]]
 """Opens the rows of a statement, part by part; each part may have columns of its own."""
@@ -49,6 +57,8 @@ _MAGIC = {b"PAR1": "parquet", b"ORC": "orc", b"ARROW1": "arrow", b"\xff\xff\xff\
 _TEXTS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 _BINARIES = {".parquet": "parquet", ".orc": "orc", ".arrow": "arrow"}
 _CONTROL = bytes({*range(32)} - set(b"\t\n\f\r"))
+_BAD_WIDTH = re.compile(r"CSV parse error: (?:Row #[0-9]+: )?Expected ([0-9]+) columns, got ([0-9]+): (.*)")
+_ROW_NUMBER = re.compile(r"CSV parse error: Row #([0-9]+): ")
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
@@ -88,7 +98,7 @@ class FileSource:
             UsageProblem: the format of a file cannot be detected.
         """
         for path in self.paths:
-            with _opened(path, self.storage) as file, _explained(path), ExitStack() as close:
+            with _opened(path, self.storage) as file, _explained(path, self.storage), ExitStack() as close:
                 head = file.peek(_HEAD)[:_HEAD]
                 form = self.form or _form_of(path, head)
                 if form == "jsonl":
@@ -101,7 +111,7 @@ class FileSource:
                     continue  # no rows
                 if not reader.schema.names:  # some readers decode the names only here
                     raise pa.ArrowInvalid("it has no columns")
-                rows = pa.RecordBatchReader.from_batches(reader.schema, _batches(path, reader))
+                rows = pa.RecordBatchReader.from_batches(reader.schema, _batches(path, self.storage, reader))
                 yield RowPart(_display_name(path), rows, form == "csv")
 
 
@@ -129,11 +139,15 @@ def _opened(path: str, storage: Mapping[str, str]) -> Iterator[io.BufferedReader
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def _explained(path: str, storage: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, UnicodeDecodeError, OSError, csv.Error) as error:
         why = TOO_LONG if "straddl" in str(error) else str(error).splitlines()[0]
+        if match := _BAD_WIDTH.search(why):
+            number = _first_bad_row(path, storage)
+            row = f"row {number:,} (after its header)" if number else "a row"
+            why = f"{row} has {human_count(int(match[2]), 'value')}, not {match[1]}: {match[3][:60]}"
         raise BadDataError(
             f"cannot read the rows of {_display_name(path)}",
             why,
@@ -141,8 +155,21 @@ def _explained(path: str) -> Iterator[None]:
         ) from error
 
 
-def _batches(path: str, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-    with _explained(path):
+def _first_bad_row(path: str, storage: Mapping[str, str]) -> int:
+    """Read a CSV file again, and return the number of the first row with too few or too many values; 0 if unknown."""
+    if path == STDIN:
+        return 0
+    try:
+        with _opened(path, storage) as file, LineBlocks(file, has_quotes=True) as lines:
+            deque(_csv(lines, {}, is_numbered=True), maxlen=0)
+    except pa.ArrowInvalid as error:
+        match = _ROW_NUMBER.search(str(error))
+        return int(match[1]) - 1 if match else 0
+    return 0
+
+
+def _batches(path: str, storage: Mapping[str, str], reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with _explained(path, storage):
         yield from reader
 
 
@@ -193,7 +220,8 @@ def _arrow(file: io.BufferedReader, head: bytes) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(opened.schema, map(opened.get_batch, range(opened.num_record_batches)))
 
 
-def _csv(lines: LineBlocks, types: ColumnTypes) -> pa.RecordBatchReader:
+def _csv(lines: LineBlocks, types: ColumnTypes, *, is_numbered: bool = False) -> pa.RecordBatchReader:
+    """Open CSV; `is_numbered` if errors are to have the number of the row, which costs Arrow its threads."""
     header = next(csv.reader(io.StringIO(lines.first.decode("utf-8-sig", "replace"))), [])
     convert = arrow_csv.ConvertOptions(
         column_types={name: pa.string() for name in header if name.lower() in types},
@@ -202,7 +230,7 @@ def _csv(lines: LineBlocks, types: ColumnTypes) -> pa.RecordBatchReader:
         quoted_strings_can_be_null=False,  # "" is an empty text, and nothing between two commas is NULL
     )
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
-    read = arrow_csv.ReadOptions(block_size=MOST)
+    read = arrow_csv.ReadOptions(block_size=MOST, use_threads=not is_numbered)
     return arrow_csv.open_csv(lines, read_options=read, parse_options=parse, convert_options=convert)
 
 
@@ -233,7 +261,7 @@ def _tables(types: ColumnTypes, first: bytes, blocks: Iterator[bytes]) -> Iterat
         except pa.ArrowInvalid:
             read = parser.table if parser else lambda part: JsonParser(types, part).table(part)
             place, error = first_bad_line(block, read, pa.ArrowInvalid)
-            why = str(error).partition(" in row ")[0]
+            why = why_bad(block, place, types, error)
             raise pa.ArrowInvalid(f"line {number + place + 1:,}: {why}") from error
         number += block.count(b"\n")
         yield parser.seen, table

@@ -109,9 +109,10 @@ def test_the_offset_may_be_a_column_of_the_table(table: WrittenTable, streamed: 
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        ("null", "a JSON object"), ("3", "a JSON object"), ('{"a": ', "Invalid"), ('{"a": "x", "n": 7}', "string"),
-        ('{"a": 3000000000, "n": 7}', "3000000000"), ('{"a": 1, "z": 1, "n": 7}', "no column z"),
-        ('{"a": 1}', "no number n"), ('{"a": 1, "n": "7"}', "string"), ('{"a": 1, "n": -1}', "below 0"),
+        ("null", "a JSON object"), ("3", "a JSON object"), ('{"a": ', "Invalid"),
+        ('{"a": "x", "n": 7}', 'column a is int and cannot hold "x"'), ('{"a": 3000000000, "n": 7}', "3000000000"),
+        ('{"a": 1, "z": 1, "n": 7}', "no column z"), ('{"a": 1}', "no number n"), ('{"a": 1, "n": "7"}', "string"),
+        ('{"a": 1, "n": -1}', "below 0"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("place", [0, 1, 3])
