@@ -103,3 +103,17 @@ def test_a_decimal_of_an_expression_fits_a_floating_column() -> None:
     assert fitted("c", pa.scalar(Decimal("0.5")), parse_type("float"), 1).to_pylist() == [0.5]
     with pytest.raises(BadDataError):
         column(pa.array([Decimal("0.1")]), "double")
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.uint64()])
+def test_an_integer_fits_a_decimal_with_room_for_it(kind: pa.DataType) -> None:
+    assert column(pa.array([99, None], kind), "decimal(4,2)").to_pylist() == [Decimal("99.00"), None]
+    assert column(pa.array([3], kind), "decimal(38,37)").to_pylist() == [Decimal(3)]
+    with pytest.raises(BadDataError, match=r"row 2 .* decimal\(4,2\) and cannot hold '100'"):
+        column(pa.array([99, 100, 101], kind), "decimal(4,2)")
+
+
+def test_the_first_nested_value_that_does_not_fit_is_named() -> None:
+    for values in ([[1], [], None, [2, 1 << 40]], [{"x": 1}, {"x": 2}, None, {"x": 1 << 40}]):
+        with pytest.raises(BadDataError, match="row 4 .* cannot hold .*1099511627776"):
+            column(pa.array(values), "array<int>" if isinstance(values[0], list) else "struct<x:int>")
