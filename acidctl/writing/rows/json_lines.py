@@ -119,7 +119,7 @@ def why_bad(block: bytes, place: int, types: Mapping[str, pa.DataType], error: E
         except (pa.ArrowInvalid, UnicodeEncodeError):
             shown = text if len(text) <= 60 else f"{text[:60]}..."
             return f"column {name} is {hive_word(kind)} and cannot hold {shown}"
-    return str(error).partition(" in row ")[0]
+    return str(error).partition(" in row ")[0][:200]
 
 
 def _parsed(block: bytes, schema: pa.Schema | None) -> pa.Table:
