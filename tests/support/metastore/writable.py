@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import acidctl
+from acidctl.location.walk import is_log
 from acidctl.metastore import interface as wire
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
@@ -96,8 +97,9 @@ def rows_of(hive: FakeHive) -> list[tuple[Any, ...]]:
 
 
 def files_of(path: Path) -> list[str]:
-    """Return the paths of all files below a directory."""
-    return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
+    """Return the paths of all files below a directory but acidctl's log."""
+    files = [file for file in path.rglob("*") if file.is_file() and not is_log(file.name)]
+    return sorted(str(file.relative_to(path)) for file in files)
 
 
 def writers_locks(hive: FakeHive) -> list[wire.LockComponent]:
