@@ -115,5 +115,5 @@ def test_an_integer_fits_a_decimal_with_room_for_it(kind: pa.DataType) -> None:
 
 def test_the_first_nested_value_that_does_not_fit_is_named() -> None:
     for values in ([[1], [], None, [2, 1 << 40]], [{"x": 1}, {"x": 2}, None, {"x": 1 << 40}]):
-        with pytest.raises(BadDataError, match="row 4 .* cannot hold .*1099511627776"):
+        with pytest.raises(BadDataError, match=r"row 4 .* cannot hold .*1099511627776"):
             column(pa.array(values), "array<int>" if isinstance(values[0], list) else "struct<x:int>")
