@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Container
+from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -43,6 +43,9 @@ _PATIENCE = 60.0
 _FRESH = 2.0
 """Seconds for which a listing of the queue is used: it may be long, and new entries are added at its end."""
 
+_AGAIN = "it is requested again"
+"""End of the error of an entry that was given back."""
+
 _MOST_REASONS = 10_000
 _UNSEEN = "cannot look at"
 
@@ -72,20 +75,23 @@ def own_pool(worker: str) -> str:
 
 
 def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str, initiator: str = queue.ACIDCTL) -> bool:
-    """Replace a claimed entry by a new request in the same pool; return whether the removal of the entry is confirmed.
+    """Replace a claimed entry by a new request in the same pool; return whether both steps are confirmed.
 
     A claimed entry cannot become waiting again. It is marked as refused and not as failed, because Hive gives a table
-    up after some failures. An entry in the pool of a single compaction is not requested again, because no worker would
-    take it.
+    up after some failures. If this process dies between the steps, :func:`ask_again` finds the entry by its error. An
+    entry in the pool of a single compaction is not requested again, because no worker would take it.
     """
     if not entry.pool:  # the answer to a claim does not contain the pool
         with suppress(AcidctlError):
             if queued := queue.find_entry(metastore, entry.id):
                 entry = replace(entry, pool=queued.named_pool)
-    if not queue.mark_refused(metastore, entry, why):
-        return False
-    if not entry.type or _OWN_POOL.fullmatch(entry.pool or ""):
-        return True
+    is_single = not entry.type or bool(_OWN_POOL.fullmatch(entry.pool or ""))
+    is_ended = queue.mark_refused(metastore, entry, why if is_single else f"{why}: {_AGAIN}")
+    return is_ended and (is_single or _request_again(metastore, entry, initiator))
+
+
+def _request_again(metastore: Metastore, entry: interface.QueueEntry, initiator: str) -> bool:
+    """Request the compaction of an entry that has ended; return whether it is in the queue."""
     wish = queue.Wish(
         entry.database,
         entry.table,
@@ -101,8 +107,25 @@ def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str, initi
     for _ in range(2):  # after a lost answer, the server refuses a duplicate
         with suppress(AcidctlError):
             queue.request_compaction(metastore, wish)
-            break
-    return True
+            return True
+    return False
+
+
+def ask_again(metastore: Metastore, is_left: Callable[[str], bool]) -> list[int]:
+    """Request the compactions that workers gave back and did not request again; return the ids of their entries.
+
+    Args:
+        is_left: says of a worker's name whether it has died or lost the metastore.
+    """
+    entries = queue.find_compactions(metastore, state=queue.REFUSED)
+    refused = [entry for entry in entries if entry.error.endswith(_AGAIN) and is_left(entry.worker)]
+    if not refused:
+        return []
+    newest: dict[tuple[str, str, str], int] = {}
+    for entry in queue.find_compactions(metastore):
+        newest[entry.key] = max(entry.id, newest.get(entry.key, 0))
+    lost = [entry for entry in refused if newest.get(entry.key) == entry.id]
+    return [entry.id for entry in lost if _request_again(metastore, entry.as_claimed(), queue.AFTER_DEATH)]
 
 
 # --- entries of the dead ----------------------------------------------------------------------------------------------
@@ -137,18 +160,18 @@ def free_dead(metastore: Metastore) -> list[int]:
     if uncommitted := [entry for entry in ready if entry.txn and entry.committed is None]:
         aborted = find_transactions(metastore).aborted_ids
         freed += [entry.id for entry in uncommitted if free_uncommitted(metastore, entry, aborted)]
-    return freed
+    return freed + ask_again(metastore, is_dead)
 
 
 def _free_of_dead(metastore: Metastore, entry: queue.Compaction) -> bool:
     """Mark an entry as failed if its worker died: it may be the cause, and would kill the next worker as well.
 
     The compaction is requested once more if the entry cannot be the cause: the worker had not yet begun the transaction
-    in which it reads, or the machine was restarted since.
+    in which it reads, or the machine was restarted since. Entries for other workers are always requested again.
     """
     is_innocent = not entry.txn or (entry.started or 0.0) < started_at()
     is_first = not entry.initiator.endswith(f"-{queue.AFTER_DEATH}")
-    again = (is_innocent and is_first) or entry.kind not in queue.COMPACTIONS
+    again = (is_innocent and is_first) or bool(why_foreign(metastore, entry.as_claimed()))
     why = f"its worker {entry.worker} died"
     if not again:
         why += f": it is not retried automatically; ALTER TABLE ... COMPACT '{entry.kind}' requests it again"
@@ -247,13 +270,20 @@ class Claims:
         """Put a claimed entry back if it is foreign; return the reason, empty if the entry is for acidctl.
 
         It goes to the end of the queue under another id, otherwise unchanged.
+
+        Raises:
+            ConflictError: the metastore does not confirm it.
         """
         why = _UNSEEN
         try:
             why = self.why_foreign(metastore, entry)
         finally:
-            if why:
-                give_back(metastore, entry, "acidctl does not compact this: asked for again")
+            if why and not give_back(metastore, entry, "acidctl does not compact this"):
+                raise ConflictError(
+                    f"the compaction of {queue.entry_name(entry)} could not be put back into Hive's queue",
+                    "the metastore does not confirm it",
+                    "the worker tries it again",
+                )
         return why
 
     def why_foreign(self, metastore: Metastore, entry: interface.QueueEntry) -> str:

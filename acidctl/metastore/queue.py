@@ -27,11 +27,11 @@ _STATE_CHARACTERS = {
 }  # fmt: skip
 """States in the words of SHOW COMPACTIONS; Hive 3 writes "attempted" for Hive 4's "did not initiate"."""
 
-INITIATED, WORKING, READY = "initiated", "working", "ready for cleaning"
+INITIATED, WORKING, READY, REFUSED = "initiated", "working", "ready for cleaning", "refused"
 WAITING_STATES = (INITIATED, WORKING, READY)
 """States of entries in the queue; the other states belong to the history."""
 
-FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted")
+FAILED_STATES = ("failed", "did not initiate", "attempted", REFUSED, "aborted")
 
 COMPACTIONS = ("minor", "major", "rebalance")
 """Kinds of entries that merge files; others only clean, or belong to other formats."""
@@ -99,7 +99,10 @@ class Compaction(OfLocation):
     def as_claimed(self) -> interface.QueueEntry:
         """Return the entry in the form that marks it, as far as a list of the queue has it."""
         partition, pool = self.partition or None, self.named_pool or None
-        return interface.QueueEntry(self.id, self.database, self.table, partition, number_of(self.kind), pool=pool)
+        run_as = None if self.txn else self.run_as or None  # with a transaction, a worker has recorded its own user
+        return interface.QueueEntry(
+            self.id, self.database, self.table, partition, number_of(self.kind), run_as, pool=pool
+        )
 
 
 @dataclass(frozen=True, slots=True)

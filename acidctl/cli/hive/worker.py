@@ -30,9 +30,9 @@ def command(call: Call[WorkerOptions], *, metastore: Metastore, listen: str | No
     Each entry is taken as Hive's workers take it, compacted under a transaction and a shared lock, and visible in SHOW
     COMPACTIONS. Its result appears with the commit; Hive's cleaner removes what it replaced.
 
-    At the start, entries left by dead workers of this machine go back to the queue, each of them once. Entries of
-    Iceberg tables, and of types that acidctl does not know, are left to other workers. Unlike Hive's own worker, it
-    does not refresh column statistics: run ANALYZE TABLE if your queries depend on them.
+    Entries left by dead workers of this machine go back to the queue, each of them once. Entries of Iceberg tables,
+    and of types that acidctl does not know, are left to other workers. Unlike Hive's own worker, it does not refresh
+    column statistics: run ANALYZE TABLE if your queries depend on them.
 
     With --once it exits with 7 if an entry was refused.
 

@@ -23,7 +23,7 @@ from acidctl.compaction.request import CompactionRequest, Mode, Planned, PlanRef
 from acidctl.compaction.run import Check, Compacted, Engine, failed
 from acidctl.compaction.tasks import Task
 from acidctl.hive.compacting import compact_under_leases
-from acidctl.hive.queue_entries import Claims, free, free_dead, give_back, worker_id
+from acidctl.hive.queue_entries import Claims, ask_again, free, free_dead, give_back, worker_id
 from acidctl.hive.queue_lease import QueueEntryLease, mark_ended
 from acidctl.hive.table_names import location_of
 from acidctl.location.snapshot_resolver import SnapshotResolver
@@ -43,6 +43,9 @@ from acidctl.verbs.hive.service import Counts, require_queue
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MOMENT = 10.0
 """Seconds in which interrupts are ignored while slots give their entries back."""
+
+_LOOK_FOR_DEAD = 20.0
+"""Seconds between two searches for the entries of dead workers of this machine."""
 
 _POLL = 0.1
 """Seconds between two checks whether the slots have ended."""
@@ -133,7 +136,7 @@ class Worker:
                 name = f"acidctl-slot-{number}"
                 threading.Thread(target=self._guarded, args=(heartbeats,), name=name, daemon=True).start()
             try:
-                self._wait()
+                self._wait_and_free_dead()
             except BaseException:
                 self.stop()
                 try:
@@ -144,6 +147,15 @@ class Worker:
                 raise
         if self._broken:
             raise self._broken
+
+    def _wait_and_free_dead(self) -> None:
+        self._wait(_LOOK_FOR_DEAD)
+        while self._running_slots:
+            try:
+                self.free_dead()
+            except AcidctlError as error:
+                self._on_error(error)
+            self._wait(_LOOK_FOR_DEAD)
 
     def _wait(self, seconds: float = math.inf) -> None:
         """Wait until all slots have ended; not with join, because an interrupted join marks a thread as ended."""
@@ -210,8 +222,9 @@ class Worker:
                     continue
                 pause = _FIRST_PAUSE
                 if self._stopping.is_set():
-                    give_back(metastore, entry, _TOLD_TO_STOP)
-                elif not self._is_put_back(metastore, entry):
+                    if not give_back(metastore, entry, _TOLD_TO_STOP):
+                        self._remember_unsure(worker)
+                elif not self._is_put_back(metastore, worker, entry):
                     self._do(metastore, heartbeats, worker, entry)
             with suppress(AcidctlError):
                 retry_until(lambda: self._free_unsure(metastore))
@@ -221,20 +234,24 @@ class Worker:
             self._free_unsure(metastore)
             entry = self._claims.claim(metastore, worker)
         except AcidctlError as error:
-            with self._lock:
-                # The server may have given an entry to this worker, or may give it one only now.
-                self._unsure[worker] = True, time.monotonic() + client.PATIENCE
+            self._remember_unsure(worker)
             self.counts.failing = True
             self._on_error(error)
             return None
         self.counts.checked, self.counts.failing = time.time(), False
         return entry
 
-    def _is_put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> bool:
-        """Put an entry back if it is for another worker, and return whether it was put back."""
+    def _remember_unsure(self, worker: str) -> None:
+        """Search for an entry of this worker later: it may have one, or the server may give it one only now."""
+        with self._lock:
+            self._unsure[worker] = True, time.monotonic() + client.PATIENCE
+
+    def _is_put_back(self, metastore: Metastore, worker: str, entry: interface.QueueEntry) -> bool:
+        """Put an entry back if it is for another worker, and return whether it is none of ours."""
         try:
             why = self._claims.put_back(metastore, entry)
         except AcidctlError as failure:
+            self._remember_unsure(worker)
             self._on_error(failure)
             return True
         if why:
@@ -260,8 +277,10 @@ class Worker:
             for entry in find_compactions(metastore, state=WORKING):
                 if entry.worker in unsure:
                     again, _ = unsure[entry.worker]
-                    free(metastore, entry, "its worker could not tell what became of it", again=again)
-                    freed.add(entry.worker)
+                    if free(metastore, entry, "its worker could not tell what became of it", again=again):
+                        freed.add(entry.worker)
+            if names := {name for name, (again, _) in unsure.items() if again}:
+                ask_again(metastore, names.__contains__)
         except AcidctlError:
             checked = -math.inf
             raise
@@ -290,7 +309,8 @@ class Worker:
                 self.counts.running -= 1
         if not outcome.is_changed:
             with self._lock:
-                self._unsure[worker] = False, 0.0  # the queue may not have recorded the outcome
+                # The queue may not have recorded the outcome.
+                self._unsure[worker] = outcome.result is Result.POSTPONED, 0.0
         self._ended(Worked.after(entry, outcome, time.monotonic() - began))
 
     def _ended(self, done: Worked) -> None:

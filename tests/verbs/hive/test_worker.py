@@ -40,7 +40,7 @@ from acidctl.base.errors import (
     unexpected,
 )
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.hive.queue_entries import Claims, is_dead, worker_id
+from acidctl.hive.queue_entries import Claims, free_dead, is_dead, worker_id
 from acidctl.location.change.own_files import Owner
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, LockType, TxnState
@@ -661,6 +661,70 @@ def test_one_that_is_claimed_by_a_race_is_put_back(fake: FakeHive, tmp_path: Pat
     ((one,), errors) = work(fake)
     assert (errors, one.entry, one.result) == ([], theirs, "refused")
     assert states(fake) == [(ours, "working"), (theirs, "refused"), (theirs + 1, "initiated")]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["hive", "after-death"])
+def test_one_of_iceberg_whose_worker_died_has_not_failed(fake: FakeHive, tmp_path: Path, again: bool) -> None:
+    """Also if its worker died twice: two failures, and Hive leaves the table alone."""
+    iceberg(fake, tmp_path / "ice")
+    initiator = f"here-{AFTER_DEATH}" if again else "hive"
+    fake.entry("s", "ice", "working", worker=dead_worker(), initiator=initiator, run_as="ada", pool="mine")
+    free_the_dead(fake)
+    assert states(fake) == [(1, "refused"), (2, "initiated")]
+    assert (fake.wishes[-1].run_as, fake.wishes[-1].pool) == ("ada", "mine")
+
+
+@pytest.mark.parametrize("name", ["ice", "t"])
+def test_one_whose_worker_died_between_its_end_and_the_new_request_is_requested(
+    fake: FakeHive, tmp_path: Path, name: str
+) -> None:
+    iceberg(fake, tmp_path / "ice")
+    fake.entry("s", name, "working", worker=dead_worker(), pool="mine")
+    fake.fault("compact2", "lost", 4)
+    free_the_dead(fake)
+    assert states(fake) == [(1, "refused")]
+    for _ in range(2):  # the second time, it is there already
+        free_the_dead(fake)
+        assert states(fake) == [(1, "refused"), (2, "initiated")]
+    fake.set_entry(2, state="succeeded")
+    free_the_dead(fake)
+    assert len(fake.queue) == 2
+
+
+@pytest.mark.parametrize("method", ["mark_refused", "compact2"])
+def test_one_whose_put_back_failed_is_put_back_later(fake: FakeHive, tmp_path: Path, method: str) -> None:
+    iceberg(fake, tmp_path / "ice")
+    fake.entry("s", "ice", "initiated")
+    fake.entry("s", "t", "initiated")
+    fake.fault(method, "lost", 2)
+    done, errors = work(fake)
+    assert ([one.result for one in done], len(errors)) == (["compacted"], 1)
+    assert [(one.table, one.state) for one in fake.queue] == [
+        ("ice", "refused"),
+        ("t", "ready for cleaning"),
+        ("ice", "initiated"),
+    ]
+    require_ended(fake)
+
+
+def test_entries_of_a_worker_that_dies_beside_another_are_freed(
+    fake: FakeHive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only by the next one that starts."""
+    monkeypatch.setattr("acidctl.verbs.hive.worker._LOOK_FOR_DEAD", 0.1)
+    iceberg(fake, tmp_path / "ice")
+    worker = Worker(client(fake), WorkerOptions(), lambda *_: LocalEngine(1), lambda _: None, lambda _: None)
+
+    def free_then_stop() -> list[int]:
+        freed = free_dead(worker._metastore)
+        if freed:
+            worker.stop()
+        return freed
+
+    worker.free_dead = free_then_stop  # type: ignore[method-assign]
+    fake.before["find_next_compact2"] = lambda: fake.entry("s", "ice", "working", worker=dead_worker()) and None
+    worker.run()
+    assert states(fake) == [(1, "refused"), (2, "initiated")]
 
 
 def test_one_at_the_head_has_a_minute_for_its_own_worker(fake: FakeHive, tmp_path: Path) -> None:
