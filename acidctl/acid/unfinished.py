@@ -343,7 +343,8 @@ def twins(state: AcidState) -> Iterator[LayoutProblem]:
         delta = verdict.directory
         for other in (deltas[name] for name in verdict.reason.by if name in deltas):
             if delta and _differ_in_visibility(delta, other):
-                why = reason(Code.OVERLAP, by=(delta.name, other.name), how="twins")
+                how = "delete-twins" if delta.kind is Kind.DELETE_DELTA else "twins"
+                why = reason(Code.OVERLAP, by=(delta.name, other.name), how=how)
                 yield LayoutProblem("V10", delta.name, (other.name,), why)
 
 

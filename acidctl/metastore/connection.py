@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import ssl
 import struct
 from collections.abc import Iterator
@@ -29,6 +30,9 @@ _UNREADABLE = (
     struct.error,
 )  # fmt: skip
 """Errors that Thrift's library raises for malformed bytes: it does not check all of its input."""
+
+_OF_ACID = re.compile("txn|lock|compact", re.IGNORECASE)
+"""In the names of methods of transactions, which a metastore may lack because ACID is switched off (HIVE-29520)."""
 
 _MOST_NUMBER = 2**31 - 1
 """Largest sequence number of a call; its answer repeats the number."""
@@ -166,7 +170,8 @@ class Connection:
         except TApplicationException as error:
             message = printable(str(error.message or ""))
             if error.type == TApplicationException.UNKNOWN_METHOD:
-                raise UnknownMethod(f"the metastore {server} does not have {doing}", message) from error
+                hint = "see whether Hive's ACID is switched off there" if _OF_ACID.search(doing) else ""
+                raise UnknownMethod(f"the metastore {server} does not have {doing}", message, hint) from error
             raise MetastoreError(
                 f"the metastore {server} failed in {doing}", message, "see the metastore's log"
             ) from error

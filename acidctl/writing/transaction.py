@@ -17,7 +17,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError, ConflictError, StatementConflict
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import LostTransaction, UnknownMethod
+from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod
 from acidctl.metastore.interface import LockLevel, LockType, Operation
 from acidctl.metastore.lossless import RawStruct
 from acidctl.metastore.tables import BATCH, HiveTable
@@ -228,8 +228,14 @@ class WriteTransaction:
         request = interface.AllocateWriteIdsRequest(
             self._table.database, self._table.name, (txn,), True if again else None
         )
-        (given,) = self._metastore.call(interface.ALLOCATE_WRITE_IDS, request).write_ids
-        self.write_id = given.write_id
+        given = self._metastore.call(interface.ALLOCATE_WRITE_IDS, request).write_ids
+        if [one.txn for one in given] != [txn] or given[0].write_id < 1:
+            raise MetastoreError(
+                f"the metastore {self._metastore.shown} gave no write id",
+                f"one was asked for, for the transaction {txn}, and it gave {len(given)}, or one for another",
+                "see the metastore's log",
+            )
+        self.write_id = given[0].write_id
 
     def _seen(self) -> tuple[ValidTxns, ValidWriteIds]:
         lists = Transactions(self._metastore)

@@ -15,7 +15,9 @@ from support.metastore.writable import writable
 
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.interface import (
+    AllocateWriteIdsResponse,
     AlterTableRequest,
     AlterTableResponse,
     CommitTxnRequest,
@@ -24,6 +26,7 @@ from acidctl.metastore.interface import (
     LockState,
     LockType,
     TxnState,
+    TxnToWriteId,
 )
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
@@ -102,6 +105,16 @@ def test_a_statement_is_seen_once_it_is_committed(hive: FakeHive, name: str, tmp
     known = hive.tables["db", "t"].parameters
     assert known.get("COLUMN_STATS_ACCURATE") == ('{"BASIC_STATS":"true"}' if hive.version > 3 else None)
     assert known["numRows"] == str(len(rows(hive)) if hive.version > 3 else 2)
+
+
+@pytest.mark.parametrize("given", [(), ((7, 2),), ((2, -1),), ((2, 2), (2, 3))], ids=str)
+def test_a_write_id_that_is_none_ends_a_statement(hive: FakeHive, given: tuple[tuple[int, int], ...]) -> None:
+    answer = AllocateWriteIdsResponse(tuple(TxnToWriteId(*one) for one in given))
+    hive.answers["allocate_table_write_ids"] = lambda _: answer
+    with pytest.raises(MetastoreError, match="gave no write id"):
+        insert(client(hive))
+    assert rows(hive) == OLD
+    assert not hive.locks
 
 
 def calls_of(hive: FakeHive, statement: Statement) -> list[str]:

@@ -46,6 +46,15 @@ def test_they_are_not_compacted(twins: Path, kind: CompactionKind) -> None:
     assert "V10" in (refused.value.why or "")
 
 
+def test_twins_of_deletes_return_no_row_twice(twins: Path) -> None:
+    """Two sets of deletes apply as one."""
+    for name in TWINS:
+        (twins / name).rename(twins / f"delete_{name}")
+    [warning] = odd_layout(snapshot_of(twins))
+    assert "applies the deletes of both" in warning
+    assert "twice" not in warning
+
+
 BASES = "base_0000003_v0000013", "base_0000003_v0000015"
 
 
