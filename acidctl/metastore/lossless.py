@@ -10,6 +10,11 @@ from typing import Any, NamedTuple
 
 from thrift.Thrift import TType
 
+from acidctl.base.printable import printable
+from acidctl.metastore.errors import Unreadable
+
+_MOST_WORDS = 100
+
 
 class Value(NamedTuple):
     """A value with its type on the wire.
@@ -25,7 +30,10 @@ class Value(NamedTuple):
 
 
 class RawStruct:
-    """A struct of any type: its fields by number."""
+    """A struct of any type: its fields by number.
+
+    Its methods raise Unreadable if a field is of another type than they return.
+    """
 
     __slots__ = ("fields",)
     thrift_spec = None
@@ -54,10 +62,35 @@ class RawStruct:
         out.writeFieldStop()
         out.writeStructEnd()
 
-    def texts(self, number: int) -> dict[str, str]:
-        """Return a map of texts; a missing field is an empty map."""
+    def _payload(self, number: int, *codes: int) -> Any:
+        """Return the payload of a field; None if it is missing. What was read from a server is not trusted."""
         value = self.fields.get(number)
-        return {key.decode(): text.decode() for key, text in value.payload[2]} if value else {}
+        if value and value.code not in codes:
+            raise _unreadable(f"a field has the type {value.code}, and not {codes[0]}")
+        return value.payload if value else None
+
+    def number(self, number: int) -> int:
+        """Return a number or a truth value; 0 if it is missing."""
+        return int(self._payload(number, TType.I64, TType.I32, TType.I16, TType.BYTE, TType.BOOL) or 0)
+
+    def struct(self, number: int) -> RawStruct:
+        """Return a struct; an empty one if it is missing."""
+        found: RawStruct = self._payload(number, TType.STRUCT) or RawStruct()
+        return found
+
+    def text(self, number: int) -> str:
+        """Return a text; an empty one if it is missing."""
+        return _text(self._payload(number, TType.STRING) or b"")
+
+    def text_list(self, number: int) -> list[str]:
+        """Return a list of texts; an empty one if it is missing."""
+        _, items = self._payload(number, TType.LIST) or (TType.STRING, ())
+        return [_text(item) for item in items]
+
+    def texts(self, number: int) -> dict[str, str]:
+        """Return a map of texts; an empty one if it is missing."""
+        _, _, pairs = self._payload(number, TType.MAP) or (TType.STRING, TType.STRING, ())
+        return {_text(key): _text(text) for key, text in pairs}
 
     def set_texts(self, number: int, texts: dict[str, str]) -> None:
         """Replace a map of texts."""
@@ -67,6 +100,23 @@ class RawStruct:
     def set_long(self, number: int, value: int) -> None:
         """Replace a field of 64 bits."""
         self.fields[number] = Value(TType.I64, value)
+
+
+def _text(data: Any) -> str:
+    try:
+        return str(data.decode())
+    except (AttributeError, UnicodeDecodeError) as error:  # a number, or bytes of another encoding
+        raise _unreadable(f"a text is none: {data!r}"[:_MOST_WORDS]) from error
+
+
+def _unreadable(why: str) -> Unreadable:
+    what = "the metastore sent something that cannot be read"
+    return Unreadable(what, printable(why), "check that it is a metastore of Hive")
+
+
+def struct_value(struct: RawStruct) -> Value:
+    """Return a struct for a field."""
+    return Value(TType.STRUCT, struct)
 
 
 def text_value(text: str) -> Value:

@@ -21,7 +21,7 @@ from acidctl.location.metastore_state import AllocatedIds
 from acidctl.location.snapshot import files_ahead
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.lossless import RawStruct, text_value, texts_value
+from acidctl.metastore.lossless import RawStruct, struct_value, text_value, texts_value
 from acidctl.metastore.tables import BATCH, HivePartition, HiveTable, partitions_of_values
 from acidctl.storage.port import FileSystem, join, parent_of
 from acidctl.storage.registry import open_location
@@ -273,13 +273,13 @@ class Places:
         made = []
         for name in new:
             table = table or raw_table(self._metastore, self._table)
-            storage = RawStruct(dict(table.fields[_STORAGE].payload.fields))
+            storage = RawStruct(dict(table.struct(_STORAGE).fields))
             storage.fields[_LOCATION] = text_value(f"{self._table.location}/{name}")
             values = [self._places[name].values[key] for key in self._keys]
             partition = RawStruct({1: texts_value(values), 2: text_value(self._table.database)})
             partition.fields |= {
                 3: text_value(self._table.name),
-                _STORAGE_OF_PARTITION: table.fields[_STORAGE]._replace(payload=storage),
+                _STORAGE_OF_PARTITION: struct_value(storage),
             }
             partition.set_texts(interface.PARTITION_PARAMETERS, {})
             partition.set_long(interface.PARTITION_WRITE_ID, transaction.write_id)

@@ -39,7 +39,7 @@ def _reasons(
     parameters = {key.lower(): value for key, value in table.parameters.items()}
     if not metastore.features.write_ids:
         yield "the metastore is older than Hive 3 and has no write ids", "write it with Hive"
-    kind = _text(raw, _TABLE_TYPE)
+    kind = raw.text(_TABLE_TYPE)
     if "VIEW" in kind:
         yield f"it is a {kind.lower().replace('_', ' ')}", "write to the table that it shows"
     if storage := parameters.get("storage_handler") or parameters.get("table_type", ""):
@@ -48,9 +48,9 @@ def _reasons(
         yield "it is an external table", "write its files with Spark or Hive: it has no transactions"
     if table.table_type is None:
         yield "it is not transactional", "write its files with Spark or Hive"
-    if _text(raw, _CATALOG) not in ("", "hive"):
+    if raw.text(_CATALOG) not in ("", "hive"):
         yield (
-            f"it is in the catalog {_text(raw, _CATALOG)}",
+            f"it is in the catalog {raw.text(_CATALOG)}",
             "write it with Hive: acidctl writes to the catalog hive only",
         )
     if parameters.get("transactional_properties", "default") not in ("default", "insert_only"):
@@ -60,8 +60,7 @@ def _reasons(
     if table.table_type is TableType.FULL_ACID and table.stored_as.format != "ORC":
         yield f"it is a full-ACID table in {table.stored_as.format}", "write it with Hive"
     yield from _layout_reasons(table, raw, parameters)
-    access = raw.fields.get(_ACCESS)
-    if access and access.payload not in (0, _READ_WRITE):
+    if raw.number(_ACCESS) not in (0, _READ_WRITE):
         why = "the metastore gives this client no right to write"
         yield why, "give the setting `capabilities` of the metastore, e.g. HIVEFULLACIDWRITE"
     database = metastore.call(GET_DATABASE, table.database).parameters
@@ -75,11 +74,9 @@ def _layout_reasons(table: HiveTable, raw: RawStruct, parameters: Mapping[str, s
         yield from format_reasons(table)
     if table.sort_columns:
         yield f"its files are sorted by {', '.join(table.sort_columns)}", "write it with Hive"
-    storage = raw.fields[_STORAGE].payload
-    skewed = storage.fields.get(_SKEWED)
-    is_skewed = skewed and skewed.payload.fields.get(1) and skewed.payload.fields[1].payload[1]
-    stored_as = storage.fields.get(_AS_DIRECTORIES)
-    if is_skewed and stored_as and stored_as.payload:
+    storage = raw.struct(_STORAGE)
+    skewed = storage.struct(_SKEWED)
+    if skewed.text_list(1) and storage.number(_AS_DIRECTORIES):
         yield "skewed values have directories of their own", "write it with Hive"
     if any(key.startswith("spark.sql.sources.") for key in parameters) and table.buckets:
         yield "Spark bucketed it, by another hash than Hive's", "write it with Spark"
@@ -101,8 +98,3 @@ def _bucket_reasons(table: HiveTable) -> Iterator[tuple[str, str]]:
     types: dict[str, OrcType] = {column.name: parse_type(column.type) for column in table.columns}
     for name in table.bucket_columns:
         check_bucket_type(types[name], int(version))
-
-
-def _text(struct: RawStruct, number: int) -> str:
-    value = struct.fields.get(number)
-    return value.payload.decode() if value else ""

@@ -15,6 +15,7 @@ from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.names import partition_name
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError, ConflictError, StatementConflict
+from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod
@@ -417,7 +418,7 @@ _OF_PARTITION = interface.PARTITION_PARAMETERS, interface.PARTITION_WRITE_ID
 
 def _last_writer(struct: RawStruct, write_id: int) -> int:
     """Return the write id of the statistics; below 1 if they have none, like those of a new partition."""
-    return struct.fields[write_id].payload if write_id in struct.fields else 0
+    return struct.number(write_id)
 
 
 def newest_valid(ids: ValidWriteIds) -> int:
@@ -430,15 +431,21 @@ def newest_valid(ids: ValidWriteIds) -> int:
 
 
 def raw_table(metastore: Metastore, table: HiveTable) -> RawStruct:
-    """Return a table with every field that the metastore sent, so that altering it loses none."""
+    """Return a table with every field that the metastore sent, so that altering it loses none.
+
+    Raises:
+        MetastoreError: it is another table, or none.
+    """
     request = interface.GetTableRequest(table.database, table.name, **metastore.settings.translation)
-    raw = metastore.call(interface.GET_RAW_TABLE, request).table
-    assert isinstance(raw, RawStruct)
+    raw = metastore.call(interface.GET_RAW_TABLE, request).table or RawStruct()
+    name = f"{raw.text(2)}.{raw.text(1)}"
+    if name.lower() != table.full_name.lower():
+        what = f"the metastore {metastore.shown} gave another table than {table.full_name}"
+        raise MetastoreError(what, f"it gave {printable(name)}", "see the metastore's log")
     return raw
 
 
 def name_of_partition(table: HiveTable, partition: RawStruct) -> str:
     """Return the name of a partition, which the metastore does not send: ``day=2026-11-20/hour=1``."""
-    values = [value.decode() for value in partition.fields[1].payload[1]]
     keys = [column.name for column in table.partition_keys]
-    return "/".join(partition_name(*pair) for pair in zip(keys, values, strict=True))
+    return "/".join(partition_name(*pair) for pair in zip(keys, partition.text_list(1), strict=False))

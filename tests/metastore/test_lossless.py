@@ -10,6 +10,7 @@ from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
+from acidctl.metastore.errors import Unreadable
 from acidctl.metastore.lossless import RawStruct, Value, text_value, texts_value
 
 INNER = RawStruct({2: text_value("x")})
@@ -43,3 +44,22 @@ def test_a_map_and_a_number_are_replaced_and_nothing_else() -> None:
     struct.set_long(13, 5)
     assert (struct.texts(12), struct.texts(14)) == ({"k": "v"}, {})
     assert struct.fields == FIELDS | {12: struct.fields[12], 13: Value(TType.I64, 5)}
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        (RawStruct.text, Value(TType.I64, 1)),
+        (RawStruct.text, Value(TType.STRING, b"\xff not UTF-8")),
+        (RawStruct.text_list, texts_value([])._replace(code=TType.SET)),
+        (RawStruct.text_list, Value(TType.LIST, (TType.I32, [1]))),
+        (RawStruct.texts, Value(TType.MAP, (TType.I32, TType.STRING, [(1, b"v")]))),
+        (RawStruct.texts, text_value("x")),
+        (RawStruct.struct, text_value("x")),
+        (RawStruct.number, text_value("1")),
+    ],
+)
+def test_a_field_of_another_type_cannot_be_read(read: Any, value: Value) -> None:
+    with pytest.raises(Unreadable):
+        read(RawStruct({1: value}), 1)
+    assert not getattr(read(RawStruct(), 1), "fields", read(RawStruct(), 1)), "what is missing is empty"

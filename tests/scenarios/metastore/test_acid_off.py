@@ -1,4 +1,4 @@
-"""A metastore whose ACID is switched off (HIVE-29520), which then lacks the methods of transactions, locks and the queue."""
+"""A metastore whose ACID is switched off (HIVE-29520): it lacks the methods of transactions, locks and the queue."""
 
 from __future__ import annotations
 
