@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 import acidctl
+from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.base.errors import RefusedError
 from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 from acidctl.outcome import Result
@@ -40,9 +41,10 @@ class Table:
     """A table and the rows that it must have.
 
     Attributes:
-        keys: partition keys, ``p`` or ``p`` and ``q``; all are of type int.
+        keys: partition keys, ``p`` or ``p`` and ``q``.
         full: it takes updates and deletes.
         columns: types by name, without keys.
+        key_types: types of keys by name; int for others.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Table:
     by_acidctl: bool
     columns: dict[str, str] = field(default_factory=lambda: {"id": "int", "v": "string", "n": "int"})
     rows: list[Row] = field(default_factory=list)
+    key_types: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def made(cls, name: str, chance: random.Random, version: int) -> Table:
@@ -68,10 +71,18 @@ class Table:
 
     @property
     def types(self) -> dict[str, str]:
-        return {**self.columns, **dict.fromkeys(self.keys, "int")}
+        return {**self.columns, **{key: self.key_types.get(key, "int") for key in self.keys}}
 
     def key_of(self, row: Row) -> tuple[int, ...]:
         return tuple(row[key] for key in self.keys)
+
+    def values_of(self, partition: Mapping[str, str | None]) -> Row:
+        """Return the values of a location's keys as rows have them."""
+        values: Row = {}
+        for name, text in partition.items():
+            is_null = text is None or text == DEFAULT_PARTITION
+            values[name] = None if is_null else int(text or 0) if self.types[name] == "int" else text
+        return values
 
     def texts(self) -> list[str]:
         return sorted("|".join(shown(row[name]) for name in self.types) for row in self.rows)
@@ -85,11 +96,12 @@ def shown(value: Any) -> str:
     return "~" if value is None else str(value).encode().hex() if isinstance(value, str) else str(value)
 
 
+def quoted(value: Any) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" if isinstance(value, str) else str(value)
+
+
 def literal(kind: str, value: Any) -> str:
-    if value is None:
-        return f"cast(null as {kind})"
-    text = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" if isinstance(value, str) else str(value)
-    return f"cast({text} as {kind})"
+    return f"cast({'null' if value is None else quoted(value)} as {kind})"
 
 
 class SharedHistory:
@@ -104,8 +116,11 @@ class SharedHistory:
         self.statements: list[str] = []
         self._door = acidctl.Hive(hive.metastore)
         version = self._chance.choice([1, 2])  # Hive refuses a UNION of tables of several
-        self._tables = [Table.made(f"s{seed}_{place}", self._chance, version) for place in range(tables)]
+        self._tables = [self._made(f"s{seed}_{place}", version) for place in range(tables)]
         self._next = 1
+
+    def _made(self, name: str, version: int) -> Table:
+        return Table.made(name, self._chance, version)
 
     def live(self, rounds: int) -> None:
         """Carry out rounds of one statement a table, and judge all tables every second round."""
@@ -199,7 +214,7 @@ class SharedHistory:
 
     def _create(self, table: Table) -> None:
         columns = ", ".join(f"{name} {kind}" for name, kind in table.columns.items())
-        keys = ", ".join(f"{name} int" for name in table.keys)
+        keys = ", ".join(f"{name} {table.types[name]}" for name in table.keys)
         if table.by_acidctl:
             more: dict[str, Any] = {"clustered_by": "id", "buckets": table.buckets} if table.buckets else {}
             self._ours(table, f"create {columns} by {keys}, {table}").create(
@@ -236,7 +251,7 @@ class SharedHistory:
         """The whole table, or one partition; Hive's dynamic partitions are those that get rows, as ours."""
         rows = self._new_rows(table, 5)
         if self._is_ours():
-            if table.keys and self._chance.random() < 0.5:  # all keys are given
+            if table.keys and self._chance.random() < 0.5 and None not in table.key_of(rows[0]):  # all keys are given
                 fixed = {name: rows[0][name] for name in table.keys}
                 rows = [{**row, **fixed} for row in rows]
                 source = self._arrow(table, rows, list(table.columns))
@@ -449,11 +464,11 @@ class SharedHistory:
         for location in self._locations(table):
             for row in json_rows(Scan(location.snapshot(), row_id=True)) if table.full else []:
                 key = row.pop("ROW__ID")
-                row |= {name: int(value or 0) for name, value in location.partition.items()}
+                row.update(table.values_of(location.partition))
                 found.append(("|".join(shown(row.get(name)) for name in table.types), "/".join(map(str, key.values()))))
             if not table.full:
                 for row in location.rows().scan().to_table().to_pylist():
-                    row |= {name: int(value or 0) for name, value in location.partition.items()}
+                    row.update(table.values_of(location.partition))
                     found.append(("|".join(shown(row.get(name)) for name in table.types), ""))
         return sorted(found)
 
@@ -461,9 +476,9 @@ class SharedHistory:
         """Counts, least and greatest are right, from statistics and from rows; Hive 3 uses rows in any case."""
         expected = []
         for table in self._tables:
-            ids, numbers = [row["id"] for row in table.rows], [row["n"] for row in table.rows if row["n"] is not None]
+            ids, numbers = ([row[name] for row in table.rows if row[name] is not None] for name in ("id", "n"))
             ends = [str(end(of)) if of else "NULL" for of in (ids, numbers) for end in (min, max)]
-            expected.append([str(len(ids)), *ends, str(len(numbers))])
+            expected.append([str(len(table.rows)), *ends, str(len(numbers))])
         asked = [
             f"select count(*), min(id), max(id), min(n), max(n), count(n) from {table.name}" for table in self._tables
         ]
@@ -480,7 +495,7 @@ class SharedHistory:
 
 
 def named(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in values.items())
+    return ", ".join(f"{name}={quoted(value)}" for name, value in values.items())
 
 
 def same(who: str, table: Table, found: Sequence[Any], expected: Sequence[Any]) -> None:
