@@ -92,9 +92,12 @@ def as_columns(value: object, name: str) -> tuple[tuple[str, str], ...]:
     """Return columns with the texts of their values: those of numbers, dates and booleans are as in SQL.
 
     Raises:
-        UsageProblem: a value is of another type, or a column, whose case does not count, has two values.
+        UsageProblem: a value is None or of another type, or a column, whose case does not count, has two values.
     """
     items = value.items() if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping) and (unnamed := [column for column, text in value.items() if text is None]):
+        what, why = f"{name} gives {unnamed[0]} no value", "None has no text that Hive would read as NULL"
+        raise UsageProblem(what, why, "leave it out; the rows of an insert may be NULL in that column")
     if isinstance(items, Iterable) and not isinstance(items, str | bytes):
         items = [(pair[0], _text_of(pair[1])) if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in items]
     pairs = as_pairs(items, name)

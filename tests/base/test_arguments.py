@@ -37,6 +37,12 @@ def test_other_values_and_a_column_that_is_given_twice_are_refused(given: object
         as_columns(given, "partition")
 
 
+def test_a_partition_by_null_is_refused_with_what_to_do() -> None:
+    with pytest.raises(UsageProblem, match="gives p no value") as refused:
+        as_columns({"q": 1, "p": None}, "partition")
+    assert "leave it out" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("taken", "value", "expected"),
     [
