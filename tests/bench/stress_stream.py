@@ -4,7 +4,8 @@ PYTHONPATH=.:tests python tests/bench/stress_stream.py [--hive 3|4] [--minutes N
 
 `acidctl stream` commits each --every seconds, two for twelve: ten minutes have as many commits as an hour. On Hive
 4.0.1 `acidctl hive initiator`, `worker` and `cleaner` run beside it, on 3.1.3 `acidctl compact --auto` and `clean`, as
-cron would start them. Now and then the stream is killed, and started with input that begins earlier.
+cron would start them. With --kills the stream is killed now and then, and started with input that begins earlier.
+The metastore of Hive 4.0.1 is on PostgreSQL, if that is installed.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from support.metastore.stress_servers import Servers3, Servers4
 from support.paths import PYTHONPATH
+from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveError
+from support.servers.postgres_server import PostgresServer
 
 import acidctl
 
@@ -85,6 +88,11 @@ def _line(number: int) -> str:
     return json.dumps({"id": number, "name": f"n{number}", "p": number % PARTITIONS}) + "\n"
 
 
+def _count(log: Path, words: str) -> int:
+    """Return the number of lines of a log that have these words."""
+    return sum(words in line for line in log.read_text(errors="replace").splitlines())
+
+
 @contextmanager
 def running(line: Sequence[str], log: Path) -> Iterator[None]:
     """Run a service of acidctl meanwhile."""
@@ -136,19 +144,27 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["PYTHONPATH"] = PYTHONPATH
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
-    servers = (
-        Servers4(folder, TIMEOUT, hives_cleaner=False, hives_worker=False)
-        if asked.hive == 4
-        else Servers3(folder, TIMEOUT, hives_compactor=False)
-    )
-    try:
+    with ExitStack() as running_servers:
+        servers = _servers(running_servers, folder, asked.hive)
         problems = play(servers, folder, asked)
-    finally:
-        servers.stop()
     if not problems and not asked.at:
         shutil.rmtree(folder, ignore_errors=True)
     print("\n".join(problems) if problems else "each row is there once, and readers never met too many deltas")
     return 1 if problems else 0
+
+
+def _servers(running_servers: ExitStack, folder: Path, version: int) -> Servers3 | Servers4:
+    servers: Servers3 | Servers4
+    if version == 3:
+        servers = Servers3(folder, TIMEOUT, hives_compactor=False)
+    else:
+        postgres = None
+        with suppress(ServerUnavailable):  # Derby deadlocks when transactions compete
+            postgres = PostgresServer()
+            running_servers.callback(postgres.stop)
+        servers = Servers4(folder, TIMEOUT, hives_cleaner=False, hives_worker=False, postgres=postgres)
+    running_servers.callback(servers.stop)
+    return servers
 
 
 def play(servers: Servers3 | Servers4, folder: Path, asked: argparse.Namespace) -> list[str]:
@@ -211,8 +227,10 @@ def play(servers: Servers3 | Servers4, folder: Path, asked: argparse.Namespace) 
         f"at most {most} current deltas and {on_disk} directories of deltas in a location; "
         f"the longest wait for a row {late[-1]:.1f} s, median of waits {late[len(late) // 2]:.1f} s"
     )
-    (commits,) = hive.sql(f"select count(distinct row__id.writeid) from {NAME}")[0:1] if asked.hive == 4 else ([""],)
-    print(f"write ids in the rows: {commits[0]}")
+    commits = _count(folder / "stream.log", "rows inserted")
+    majors = _count(folder / ("worker.log" if asked.hive == 4 else "cron.log"), ": major: ")
+    left = [status.figures.deltas for status in acidctl.find(table, metastore=servers.address).status()]
+    print(f"{commits:,} commits, {majors:,} major compactions; current deltas left: {left}")
     expected = [[str(number), f"n{number}", str(number % PARTITIONS)] for number in range(len(producer.given))]
     found = sorted(hive.sql(f"select id, name, p from {NAME}"), key=lambda row: int(row[0]))
     if found != expected:

@@ -13,6 +13,7 @@ from support.servers.hive_server import HiveError, HiveServer
 from support.servers.jvm import Process, write_site
 from support.servers.metastore_schema import database
 from support.servers.metastore_server import CONDITIONS, MetastoreServer
+from support.servers.postgres_server import PostgresServer
 from support.trouble.bad_line import BadLine
 
 
@@ -23,12 +24,21 @@ class Servers4:
         txn_timeout: seconds without a heartbeat after which a transaction is dead.
         hives_cleaner: the metastore's own cleaner runs.
         hives_worker: there is a Hive of which :meth:`work` lets its Worker look once.
+        postgres: the database of the metastore, instead of Derby.
     """
 
     version = 4
 
-    def __init__(self, folder: Path, txn_timeout: int, *, hives_cleaner: bool, hives_worker: bool) -> None:
-        self._folder, self._txn_timeout = folder, txn_timeout
+    def __init__(
+        self,
+        folder: Path,
+        txn_timeout: int,
+        *,
+        hives_cleaner: bool,
+        hives_worker: bool,
+        postgres: PostgresServer | None = None,
+    ) -> None:
+        self._folder, self._txn_timeout, self._postgres = folder, txn_timeout, postgres
         self._properties = {
             "metastore.compactor.cleaner.on": str(hives_cleaner).lower(),
             "metastore.compactor.cleaner.run.interval": "7s",
@@ -36,7 +46,8 @@ class Servers4:
             "metastore.expression.proxy": CONDITIONS,
         }
         # Hive's cleaner does not read the metastore's own file.
-        write_site(folder / "conf/hive-site.xml", {**database(folder), **self._properties})
+        of_database = postgres.properties if postgres else database(folder)
+        write_site(folder / "conf/hive-site.xml", {**of_database, **self._properties})
         self._server = self._start()
         self._running = contextlib.ExitStack()
         self._running.callback(self._stop)
@@ -45,8 +56,14 @@ class Servers4:
         self._hives_worker = self._hive("hive-worker", f"{txn_timeout}s") if hives_worker else None
 
     def _start(self) -> MetastoreServer:
-        more = self._properties
-        return MetastoreServer(4, self._folder, txn_timeout=self._txn_timeout, keeps_house=True, more=more)
+        return MetastoreServer(
+            4,
+            self._folder,
+            txn_timeout=self._txn_timeout,
+            keeps_house=True,
+            more=self._properties,
+            postgres=self._postgres,
+        )
 
     def _hive(self, name: str, txn_timeout: str) -> HiveServer:
         (self._folder / name).mkdir(exist_ok=True)
