@@ -241,7 +241,7 @@ def change_part(task: MergeTask, part: TablePart) -> Changed:
     statement, number = divmod(part.number, MOST_SHARES) if not new_files.table.buckets else (part.number + 1, 0)
     gone: defaultdict[str, DeletedKeys] = defaultdict(DeletedKeys)
     updated, found = 0, dict[str, bytes]()
-    with closing(StagedRows(stage, *new_files.of_statement(statement))) as staged:
+    with closing(StagedRows(stage, *new_files.of_statement(statement), flat=True)) as staged:
         for at, chunk in enumerate(task.chunks):
             keys_of, source = _chunk(sent, at)
             seen = np.zeros(sum(share.rows for share in chunk), np.bool_)
@@ -267,7 +267,9 @@ def change_part(task: MergeTask, part: TablePart) -> Changed:
         files = [
             file
             for name, keys in gone.items()
-            for file in write_deletes(stage, name, directory, keys, row=new_files.row, write_id=new_files.write_id)
+            for file in write_deletes(
+                stage, name, directory, keys, row=new_files.row, write_id=new_files.write_id, flat=True
+            )
         ]
         return Changed(Attempt(attempt, (*files, *staged.finish())), updated, found)
 

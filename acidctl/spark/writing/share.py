@@ -70,7 +70,7 @@ class Attempt:
     def with_paths(self) -> Iterator[tuple[str, StagedFile]]:
         """Yield each file with its path, relative to the room."""
         for file in self.files:
-            yield join(self.name, *filter(None, (file.location, file.directory, file.name))), file
+            yield join(self.name, file.flat_name), file
 
 
 def write_share(task: InsertTask, share: int, batches: Iterable[pa.RecordBatch]) -> Attempt:
@@ -92,16 +92,17 @@ def write_share(task: InsertTask, share: int, batches: Iterable[pa.RecordBatch])
         why = "every one needs a file of its own, and a table has no names for more"
         raise RefusedError("the DataFrame has too many partitions", why, "coalesce it, or call acidctl.spark.insert")
     routes = task.routes
-    with closing(StagedRows(staging(task, attempt), *task.new_files.of_statement(statement))) as rows:
+    with closing(StagedRows(staging(task, attempt), *task.new_files.of_statement(statement), flat=True)) as rows:
         for _, columns in conformed(task, share, batches):
             routes.write(columns, rows, number)
         return Attempt(attempt, tuple(rows.finish()))
 
 
 def staging(task: InsertTask, attempt: str) -> Callable[[str], tuple[FileSystem, str]]:
-    """Return a function from a location to the store, and the directory for its files of an attempt."""
-    fs = open_file_system(task.storage)
-    return lambda location: (fs, join(task.room, *filter(None, (attempt, location))))
+    """Make the directory for all files of an attempt; return a function from any location to its store and itself."""
+    fs, directory = open_file_system(task.storage), join(task.room, attempt)
+    fs.make_dirs(directory)
+    return lambda _: (fs, directory)
 
 
 def conformed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
@@ -50,6 +51,16 @@ class StagedFile:
     rows: int
     bytes: int
     is_delete: bool = False
+
+    @property
+    def flat_name(self) -> str:
+        """Return its name in a directory with the files of all locations."""
+        return flat_name(self.location, self.directory, self.name)
+
+
+def flat_name(*parts: str) -> str:
+    """Return a name that stands for a path; escaped, the path may be too long for a name."""
+    return blake2b("/".join(parts).encode(), digest_size=16).hexdigest()
 
 
 class RowsFile(Protocol):
@@ -134,6 +145,8 @@ class StagedRows:
         kind: the format of the files.
         expect: called with many locations before they are staged, to look them up in few calls.
         most_open: the number of files that may be open at a time.
+        flat: all files get their :attr:`StagedFile.flat_name` in the directories that `stage` returns, from which
+            somebody else moves them.
     """
 
     def __init__(
@@ -144,9 +157,10 @@ class StagedRows:
         *,
         expect: Callable[[Sequence[str]], None] = lambda _: None,
         most_open: int = 32,
+        flat: bool = False,
     ) -> None:
         self._stage, self._directory, self._kind = stage, directory, kind
-        self._expect, self._most_open = expect, most_open
+        self._expect, self._most_open, self._flat = expect, most_open, flat
         self._directories: dict[str, tuple[FileSystem, str]] = {}
         self._open: dict[FileKey, _Open] = {}
         self._late: dict[FileKey, int] = {}
@@ -197,11 +211,15 @@ class StagedRows:
         if location not in self._directories:
             self._directories[location] = self._made(location)
         fs, directory = self._directories[location]
-        sink = fs.open_output(f"{directory}/{self._kind.name(bucket)}")
+        name = self._kind.name(bucket)
+        name = flat_name(location, self._directory, name) if self._flat else name
+        sink = fs.open_output(f"{directory}/{name}")
         return _Open(sink, self._kind.open(sink, bucket))
 
     def _made(self, location: str) -> tuple[FileSystem, str]:
         fs, staging = self._stage(location)
+        if self._flat:
+            return fs, staging
         directory = f"{staging}/{self._directory}"
         fs.make_dirs(directory)
         self._kind.prepare(fs, directory)
@@ -253,20 +271,23 @@ def write_deletes(
     *,
     row: OrcType,
     write_id: int,
+    flat: bool = False,
 ) -> Iterable[StagedFile]:
     """Write delete events of one location to staged files, one for each bucket number, in the order of their keys.
 
     Args:
         stage: returns the store of a location and the path of its staging directory, which it makes.
         keys: the keys of the deleted rows.
+        flat: see :class:`StagedRows`.
     """
-    fs, staging = stage(location)
-    path = f"{staging}/{directory}"
-    fs.make_dirs(path)
-    fs.write_bytes(f"{path}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)
+    fs, path = stage(location)
+    if not flat:
+        path = f"{path}/{directory}"
+        fs.make_dirs(path)
+        fs.write_bytes(f"{path}/{ORC_ACID_VERSION}", ORC_ACID_VERSION_2)
     for number, batches_of_keys in keys.by_number():
         name = format_bucket(number)
-        with fs.open_output(f"{path}/{name}") as sink:
+        with fs.open_output(f"{path}/{flat_name(location, directory, name) if flat else name}") as sink:
             writer = AcidWriter(sink, row, WriterSettings.for_delta())
             for part in batches_of_keys:
                 ids = Ids(np.full(len(part), DELETE), part, np.full(len(part), write_id))

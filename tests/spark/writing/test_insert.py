@@ -91,6 +91,21 @@ def test_each_share_has_a_file_of_its_own(hive: FakeHive, tmp_path: Path) -> Non
     ]
 
 
+def test_a_task_makes_one_directory_however_many_partitions_its_rows_have(hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path / "t", "a int, b string", "p int")
+    rows = plain(40).append_column("p", pa.array([at // 2 for at in range(40)], pa.int32()))
+    found: list[str] = []
+
+    def run(task: InsertTask) -> list[Attempt]:
+        attempts = in_turn(shares_of(rows, 2))(task)
+        found.extend(str(path.relative_to(task.room)) for path in Path(task.room).rglob("*") if path.is_dir())
+        return attempts
+
+    assert insert(hive, rows, run).files == 20 + 20
+    assert len(found) == 2, found
+    assert unique_ids(hive) == 40
+
+
 def test_a_retried_task_doubles_no_rows(hive: FakeHive, tmp_path: Path) -> None:
     writable(hive, tmp_path)
 
