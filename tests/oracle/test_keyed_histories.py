@@ -1,6 +1,6 @@
 """Partitioned tables with NULLs and repeated ids that Hive and acidctl write in turn: both read the rows of a model.
 
-Many more of them, ten tables each:
+They are run by hand. Many of them, ten tables each:
 
     export ACIDCTL_KEYED_HISTORIES=40 ACIDCTL_KEYED_TABLES=10 ACIDCTL_KEYED_SEED=1000
     python -m pytest -m server tests/oracle/test_keyed_histories.py
@@ -18,7 +18,7 @@ COUNT = int(os.environ.get("ACIDCTL_KEYED_HISTORIES", "1"))
 TABLES = int(os.environ.get("ACIDCTL_KEYED_TABLES", "4"))
 FIRST = int(os.environ.get("ACIDCTL_KEYED_SEED", "1"))
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.in_turn("real_hive")]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900), pytest.mark.by_hand]
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))

@@ -413,7 +413,10 @@ class SharedHistory:
         elif table.full or self._hive.version > 3:
             if kind == "minor" and self._hive.version == 3 and not table.buckets:
                 kind = "major"  # it copies deletes, and cannot read its result row by row
-            part = named({name: table.rows[0][name] for name in table.keys})
+            known = next((row for row in table.rows if None not in table.key_of(row)), None)
+            if known is None:  # Hive's SQL has no name for a partition of NULLs
+                return
+            part = named({name: known[name] for name in table.keys})
             self.statements.append(f"-- Hive compacts {kind} {table.name} {part}")
             self.statements[-1] += "  -- " + compact_by_hive(self._hive, table.name, kind, part)
 
@@ -495,7 +498,7 @@ class SharedHistory:
 
 
 def named(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={quoted(value)}" for name, value in values.items())
+    return ", ".join(f"{name}={quoted(str(value))}" for name, value in values.items())
 
 
 def same(who: str, table: Table, found: Sequence[Any], expected: Sequence[Any]) -> None:
