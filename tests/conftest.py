@@ -64,15 +64,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _take_turns(items: list[pytest.Item]) -> None:
-    """Of the values of a parameter that the mark `in_turn` names, keep one for each set of the other parameters.
+    """Of the values of the parameters that the mark `in_turn` names, keep one for each set of the other parameters.
 
     The next set, and the next test of the file, keep the next value. Tests with the other values are by_hand.
     """
     sets: dict[tuple[str, str, str], list[pytest.Item]] = {}
     for item in items:
         mark, called = item.get_closest_marker("in_turn"), getattr(item, "callspec", None)
-        if mark and called and mark.args[0] in called.params and not item.get_closest_marker("by_hand"):
-            others = str([value for name, value in called.params.items() if name != mark.args[0]])
+        if mark and called and {*mark.args} <= called.params.keys() and not item.get_closest_marker("by_hand"):
+            others = str([value for name, value in called.params.items() if name not in mark.args])
             sets.setdefault((str(item.path), item.nodeid.partition("[")[0], others), []).append(item)
     turns: Counter[str] = Counter()
     for (path, _, _), alike in sets.items():

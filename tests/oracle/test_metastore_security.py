@@ -15,7 +15,7 @@ from support.servers.metastore_clients import MetastoreClients
 from support.servers.metastore_server import MetastoreServer
 from support.servers.metastore_ways import Compact, Framed, Http, Kerberos, Password, Tls, Way
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.server, pytest.mark.timeout(600), pytest.mark.in_turn("servers")]
 
 
 class Stoppable(Protocol):

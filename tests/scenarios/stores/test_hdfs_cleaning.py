@@ -18,7 +18,7 @@ from acidctl.location.walk import is_log
 from acidctl.storage.port import base_name
 from acidctl.storage.registry import open_location
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("hdfs", "table")]
 
 FOUR = {
     "delta_0000001_0000001_0000", "delta_0000002_0000002_0000", "delete_delta_0000002_0000002_0000",
@@ -60,7 +60,6 @@ def test_a_tree_is_cleaned_and_restored(hdfs: HdfsServer) -> None:
     assert after == before
 
 
-@pytest.mark.sampled(3)
 def test_a_user_who_may_not(hdfs: HdfsServer, table: str) -> None:
     before = names_of(table)
     status, _, err = acidctl(*CLEAN_NOW, table.replace("root@", "alice@"))
@@ -69,7 +68,6 @@ def test_a_user_who_may_not(hdfs: HdfsServer, table: str) -> None:
     assert names_of(table) == before
 
 
-@pytest.mark.sampled(3)
 def test_retention_by_the_server_s_times(table: str) -> None:
     status, out, _ = acidctl("clean", "--dry-run", "-o", "jsonl", table)
     assert status == 0
@@ -84,7 +82,6 @@ def test_retention_by_the_server_s_times(table: str) -> None:
     }
 
 
-@pytest.mark.sampled(3)
 def test_runs_at_once_wait_for_locks_and_foreign_ones_stop_all(table: str) -> None:
     """Of three that begin at once none disturbs another; a foreign lock stops all of them."""
     rows = rows_of(table)
@@ -110,7 +107,6 @@ def test_runs_at_once_wait_for_locks_and_foreign_ones_stop_all(table: str) -> No
     assert rows_of(table) == rows
 
 
-@pytest.mark.sampled(3)
 def test_saved_plan_is_applied_to_hdfs(table: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = str(tmp_path / "plan.json")
     user = ("--set", "storage.user=root")  # the URL in the file has none

@@ -18,7 +18,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import KEY_INDEX, read_tail
 from acidctl.storage.registry import open_location
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("hdfs")]
 DELTA = "delta_0000001_0000001_0000"
 
 

@@ -12,7 +12,7 @@ from support.tables import CLEAN_NOW
 
 from acidctl.storage.registry import open_location
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("hdfs", "table")]
 
 
 @pytest.fixture(params=["webhdfs", "hdfs"])
@@ -27,7 +27,6 @@ def table(request: pytest.FixtureRequest, hdfs: HdfsServer) -> str:
     return url
 
 
-@pytest.mark.sampled(3)
 def test_walkthrough_on_hdfs_is_compacted_cleaned_and_restored(table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     status, out, err = acidctl(
@@ -63,7 +62,6 @@ def test_of_several_compactions_at_once_one_wins(table: str, kind: tuple[str, ..
     assert nested == []
 
 
-@pytest.mark.sampled(3)
 def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
     rows = rows_of(table)
     assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", table)[0] == 0
@@ -78,7 +76,6 @@ def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.sampled(3)
 def test_spark_reads_and_writes_the_same_hdfs(table: str) -> None:
     rows = rows_of(table)
     status, out, err = acidctl(

@@ -14,7 +14,7 @@ from support.tables import CLEAN_NOW
 from acidctl.base.errors import StorageError
 from acidctl.storage.registry import open_location
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.in_turn("hdfs", "table")]
 
 COMPACT = ("compact", "--assume-committed=0s", "--engine", "local")
 
@@ -43,7 +43,6 @@ def leave(hdfs: HdfsServer, url: str, free: int) -> None:
     hdfs.admin("-setSpaceQuota", str(taken + free), folder_of(url))
 
 
-@pytest.mark.sampled(3)
 def test_with_a_used_up_quota_nothing_is_published(hdfs: HdfsServer, table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     leave(hdfs, table, 1000)
@@ -58,7 +57,6 @@ def test_with_a_used_up_quota_nothing_is_published(hdfs: HdfsServer, table: str)
     assert rows_of(table) == rows
 
 
-@pytest.mark.sampled(3)
 def test_nothing_is_promised_to_be_undone(hdfs: HdfsServer, table: str) -> None:
     assert acidctl(*COMPACT, "--major", table)[0] == 0
     rows, before = rows_of(table), names_of(table)
@@ -70,7 +68,6 @@ def test_nothing_is_promised_to_be_undone(hdfs: HdfsServer, table: str) -> None:
     assert rows_of(table) == rows
 
 
-@pytest.mark.sampled(3)
 def test_file_that_outgrows_the_quota_is_an_error(hdfs: HdfsServer, table: str) -> None:
     """The first block fits, the second does not: the server ends the transfer in the middle, or waits for the end."""
     fs, path = open_location(table)
