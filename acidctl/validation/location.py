@@ -32,7 +32,7 @@ from acidctl.validation.checks.whole_location import (
     lost_by_compactions,
     newer_than_metastore,
 )
-from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
+from acidctl.validation.findings import WARNING, Depth, Finding, Severity, Unchecked
 from acidctl.validation.report import CheckOptions, LocationToCheck, Report
 
 KNOWN_VERSION = 2
@@ -199,11 +199,12 @@ class LocationCheck:
                 self._tails[path] = TailFacts(path)
                 self._is_whole = self._is_whole and path in self._aside
                 if path not in self._silent:
-                    self._add([V24.finding(path, f"{problem.what}: {problem.why}")])
+                    severity = WARNING if self._is_unnamed(path) else None
+                    self._add([V24.finding(path, f"{problem.what}: {problem.why}", severity=severity)])
 
     def _refused_format(self, facts: TailFacts, other: TailFacts | None) -> BadDataError | None:
         """Return why a file is not read by its format; `other` is a file here that is not text, if there is one."""
-        declared, file = self._target.declared, self._files[facts.path]
+        declared = self._target.declared
         if declared is not None:
             is_wrong = declared.text is None and declared.format in tuple(Format) and facts.format != declared.format
             return other_format("it", facts.format, declared.format) if is_wrong else None
@@ -211,7 +212,14 @@ class LocationCheck:
             return None
         if other is not None:
             return text_beside("it", other.path, other.format)
-        return unnamed_text("it") if file.directory is None and file.bucket == NO_BUCKET else None
+        # A folder with nothing but text is not a table.
+        is_stray = self._is_unnamed(facts.path) and any(one.directory for one in self._files.values())
+        return unnamed_text("it") if is_stray else None
+
+    def _is_unnamed(self, path: str) -> bool:
+        """Return whether a file stands at the top of its location and is not named like a data file."""
+        file = self._files[path]
+        return file.directory is None and file.bucket == NO_BUCKET
 
     def _take_marker(self, task: MarkerTask, result: Any) -> None:
         directory = base_name(parent_of(task.path))

@@ -271,6 +271,8 @@ def table_difference(
         _require_ids(a, b)
         for version in (a, b):
             summary.add(version.snapshot, version.sources, is_wanted=True)
+    if problem := summary.stray_text:
+        raise problem
     summary.row_type = table_row_type(table.found[0].declared, summary.types())
     return Difference(versions, summary, columns, row_id=row_id)
 

@@ -248,7 +248,7 @@ class Table(ArrowRows):
         def opened(snapshots: Iterable[Snapshot]) -> tuple[Summary, Packed[Part], list[Loss]]:
             summary, losses = Summary(), list[Loss]()
             packed = self.packed(parts(snapshots, summary, losses), lambda part: shared_by(part.snapshot))
-            for part in packed if summary.has_stray_text else ():
+            for part in packed if summary.stray_text else ():
                 for source in part.sources:
                     if problem := summary.stray(source):
                         losses.append(loss_of(source, None, problem))

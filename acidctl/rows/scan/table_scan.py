@@ -291,7 +291,7 @@ class Summary:
         self.newest = 0
         self.warnings: list[str] = []
         self._other: tuple[str, Format] | None = None  # a file that is not text without a metastore
-        self._text: dict[OrcType, int] = {}
+        self._text: dict[OrcType, str] = {}  # with a file of each
         self._newest_of: dict[OrcType, int] = {}  # the last write id of the files of a type; most files have the same
 
     def add(self, snapshot: Snapshot, sources: Sequence[EventFile], *, is_wanted: bool) -> None:
@@ -299,7 +299,7 @@ class Summary:
         for source in (source for source in sources if not source.is_delete):
             kind, write_id = source.row_type, source.file.max_write_id
             if is_undeclared_text(source):
-                self._text[kind] = 0
+                self._text.setdefault(kind, source.shown)
                 continue
             self._other = self._other or (source.shown, source.format)
             if write_id >= self._newest_of.get(kind, 0):
@@ -316,9 +316,9 @@ class Summary:
         return sorted(self._newest_of, key=self._newest_of.__getitem__) or list(self._text)
 
     @property
-    def has_stray_text(self) -> bool:
-        """Return whether some files are text without a metastore, and others are not."""
-        return self._other is not None and bool(self._text)
+    def stray_text(self) -> BadDataError | None:
+        """Return why the files are not one table: some are text without a metastore, and others are not; else None."""
+        return text_beside(next(iter(self._text.values())), *self._other) if self._other and self._text else None
 
     def stray(self, source: EventFile) -> BadDataError | None:
         """Return why the lines of a file are no rows of the table; None if its rows are."""

@@ -69,6 +69,8 @@ def plan_table(options: SourceOptions) -> TablePlan:
             yield LocationPlan(view, partition, tuple(map(facts_of, sources)))
 
     locations, declared = table.packed(plans(), lambda plan: shared_by(plan.snapshot)), snapshots[0].declared
+    if problem := summary.stray_text:
+        raise problem
     by_age = summary.types()
     return TablePlan(
         # Neither settings of a metastore nor its lists go further than here.

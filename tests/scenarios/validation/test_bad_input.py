@@ -14,7 +14,7 @@ from support.validating import check, found, healthy
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.storage.registry import open_location
-from acidctl.validation.checks.whole_location import Misplaced
+from acidctl.validation.checks.whole_location import FormatsOfTables, Misplaced
 from acidctl.validation.findings import Depth
 from acidctl.validation.location import AnyTask, LocationCheck
 from acidctl.validation.report import CheckOptions, LocationToCheck, Report
@@ -203,7 +203,9 @@ def test_file_that_vanishes_meanwhile_is_unchecked(tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
     fs, path = open_location(str(table))
     for depth in (Depth.FOOTERS, Depth.DEEP):
-        steps = (one := LocationCheck(LocationToCheck(fs, path), CheckOptions(depth), Misplaced())).steps()
+        steps = (
+            one := LocationCheck(LocationToCheck(fs, path), CheckOptions(depth), Misplaced(), FormatsOfTables())
+        ).steps()
         tasks = next(steps)
         gone = table / "delta_0000001_0000001_0000"
         kept = gone.rename(tmp_path / "aside")
@@ -226,7 +228,7 @@ def result_of(task: AnyTask) -> object:
 
 def test_a_location_that_cannot_be_listed(tmp_path: Path) -> None:
     fs, path = open_location(str(tmp_path / "missing"))
-    one = LocationCheck(LocationToCheck(fs, path), CheckOptions(Depth.DEEP), Misplaced())
+    one = LocationCheck(LocationToCheck(fs, path), CheckOptions(Depth.DEEP), Misplaced(), FormatsOfTables())
     assert list(one.steps()) == []
     assert one.report().unchecked[0].error.code == "not-found"
 

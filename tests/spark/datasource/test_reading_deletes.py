@@ -112,7 +112,7 @@ def test_stores_have_their_own_at_the_same_path(loaded: list[list[str]], monkeyp
     def asked(url: str) -> Any:
         fs = SimpleNamespace(url=url, display=lambda path: url + path)
         source: Any = SimpleNamespace(
-            is_delete=True, may_hold_moved=False, path="/t/delete_delta_0000002_0000002/bucket_00000", fs=fs
+            is_delete=True, may_hold_moved=False, path="/t/delete_delta_0000002_0000002/bucket_00000", fs=fs, shown=url
         )
         snapshot: Any = SimpleNamespace(write_ids=None)
         return reading.deletes_of("load", snapshot, [source])
