@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _take_turns(items: list[pytest.Item]) -> None:
-    """Of the values of the parameters that the mark `in_turn` names, keep one for each set of the other parameters.
+    """Keep one value of the parameters that the mark `in_turn` names, for each set of the other parameters.
 
     The next set, and the next test of the file, keep the next value. Tests with the other values are by_hand.
     """

@@ -195,7 +195,7 @@ def select(
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """What decides a state together with the listing: see :func:`select`."""
+    """They decide, together with the listing, which state a location has; see :func:`select`."""
 
     write_ids: ValidWriteIds
     txns: ValidTxns | None

@@ -446,6 +446,13 @@ def raw_table(metastore: Metastore, table: HiveTable) -> RawStruct:
 
 
 def name_of_partition(table: HiveTable, partition: RawStruct) -> str:
-    """Return the name of a partition, which the metastore does not send: ``day=2026-11-20/hour=1``."""
-    keys = [column.name for column in table.partition_keys]
-    return "/".join(partition_name(*pair) for pair in zip(keys, partition.text_list(1), strict=False))
+    """Return the name of a partition, which the metastore does not send: ``day=2026-11-20/hour=1``.
+
+    Raises:
+        MetastoreError: it has more or fewer values than the table has partition keys.
+    """
+    keys, values = [column.name for column in table.partition_keys], partition.text_list(1)
+    if len(keys) != len(values):
+        what = f"the metastore sent a partition of {table.full_name} that is not one of its partitions"
+        raise MetastoreError(what, f"it has {len(values)} values for {len(keys)} keys", "see the metastore's log")
+    return "/".join(map(partition_name, keys, values))

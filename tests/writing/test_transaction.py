@@ -28,11 +28,13 @@ from acidctl.metastore.interface import (
     TxnState,
     TxnToWriteId,
 )
+from acidctl.metastore.lossless import RawStruct, texts_value
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.txn.transaction import UnknownOutcome
 from acidctl.writing.change import Change
 from acidctl.writing.insert import Insert
+from acidctl.writing.transaction import name_of_partition
 from acidctl.writing.write import Written
 
 CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true"}}'}
@@ -196,6 +198,15 @@ def test_a_row_that_does_not_fit_writes_nothing(hive: FakeHive, tmp_path: Path) 
         Insert(client(hive), table, source).run()
     assert rows(hive) == OLD
     assert not leftovers(tmp_path)
+
+
+def test_a_partition_with_too_few_values_is_refused(hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path / "p", keys="day string, hour string")
+    table, partition = get_table(client(hive), "db", "t"), RawStruct({1: texts_value(["x"])})
+    with pytest.raises(MetastoreError, match="1 values for 2 keys"):
+        name_of_partition(table, partition)
+    partition = RawStruct({1: texts_value(["x", "7"])})
+    assert name_of_partition(table, partition) == "day=x/hour=7"
 
 
 def test_counts_of_partitions_that_get_rows_grow_and_no_others(hive: FakeHive, tmp_path: Path) -> None:

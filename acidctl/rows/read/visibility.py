@@ -176,7 +176,7 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
     """Return the data files of a snapshot; with `on_loss`, without those whose footers cannot be read.
 
     Row ids of files without ids continue from file to file: those after a lost file are unknown, so they are lost too.
-    Text beside other formats is no data, unless a metastore describes its lines.
+    A text file beside files of other formats is not read, unless a metastore describes its lines.
 
     Raises:
         BadDataError, NotFoundError: a file cannot be read and there is no `on_loss`.

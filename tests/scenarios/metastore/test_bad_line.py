@@ -19,7 +19,7 @@ from acidctl.base.errors import AcidctlError
 from acidctl.cli.command_table import command_in
 
 TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "5"))
-"""Of each command."""
+"""Every command meets this many troubles of each kind."""
 
 IMPATIENT = ("--set", "metastore.timeout=0.3", "--set", "metastore.connect-timeout=0.3")
 _READING = ("ls", "why", "cat", "history", "hive tables")

@@ -19,7 +19,7 @@ from acidctl.base.errors import ExitStatus
 from acidctl.metastore.interface import TxnState
 
 TIMES = int(os.environ.get("ACIDCTL_TWISTS", "3"))
-"""Of each command."""
+"""Every command gets this many twisted answers of each kind."""
 
 IMPATIENT = ("--set", "metastore.timeout=1.5", "--set", "metastore.connect-timeout=1.5")
 WRITES: dict[tuple[str, ...], list[int]] = {

@@ -62,7 +62,7 @@ def mutated(whole: bytes, other: bytes, kind: str, luck: random.Random) -> bytes
 
 
 def judged(data: bytes) -> list[int] | None:
-    """What Arrow reads of the first column, all others included; None if it fails."""
+    """Let Arrow read all columns, and return the values of the first; None if it fails."""
     try:
         found = parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
         return list(found.column("a").to_pylist())

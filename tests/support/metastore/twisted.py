@@ -273,7 +273,7 @@ def other_head(chance: random.Random, message: Message, _: dict[str, Message]) -
 
 
 def twice(_: random.Random, message: Message, __: dict[str, Message]) -> bytes:
-    """The same answer comes twice."""
+    """Send the answer twice."""
     return message.written() * 2
 
 
