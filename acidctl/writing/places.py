@@ -31,6 +31,7 @@ from acidctl.writing.statistics import Growth
 from acidctl.writing.transaction import Seen, WriteTransaction, raw_table
 
 _STORAGE, _STORAGE_OF_PARTITION, _LOCATION = 7, 6, 2
+_TRIES = 5  # removals of a room in which a task of a failed job may make one more file meanwhile
 """Numbers of the fields of a table, of a partition, and of their storage descriptors."""
 
 
@@ -56,6 +57,15 @@ class Place:
 def _remove_staging(place: Place) -> None:
     with suppress(AcidctlError):
         place.fs.remove_tree(place.staging)
+
+
+def _remove_room(fs: FileSystem, path: str) -> None:
+    for _ in range(_TRIES):
+        with suppress(AcidctlError):
+            fs.remove_tree(path)
+        with suppress(AcidctlError):
+            if not fs.exists(path):
+                return
 
 
 def _was_shown(place: Place, directory: str) -> bool:
@@ -252,8 +262,7 @@ class Places:
         staged = [place for place in self._places.values() if place.has_staging]
         deque(parallel.results(_remove_staging, staged), maxlen=0)
         if self._room:
-            with suppress(AcidctlError):
-                self._room[0].remove_tree(self._room[1])
+            _remove_room(*self._room)
         for place in self._places.values():
             if place.is_made:
                 for directory in self._above(place.path):

@@ -101,7 +101,7 @@ def write_share(task: InsertTask, share: int, batches: Iterable[pa.RecordBatch])
 def staging(task: InsertTask, attempt: str) -> Callable[[str], tuple[FileSystem, str]]:
     """Make the directory for all files of an attempt; return a function from any location to its store and itself."""
     fs, directory = open_file_system(task.storage), join(task.room, attempt)
-    fs.make_dirs(directory)
+    fs.make_dirs(directory, below=task.room)  # the driver removes the room when a task fails, and others still run
     return lambda _: (fs, directory)
 
 

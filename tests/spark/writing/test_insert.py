@@ -16,11 +16,12 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import INSERT_ONLY, client, files_of, rows_of, table_of, writable
 
 import acidctl
-from acidctl.base.errors import BadDataError, ConflictError, RefusedError, UsageProblem
+from acidctl.base.errors import BadDataError, ConflictError, NotFoundError, RefusedError, StorageError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.spark.writing import share as share_module
 from acidctl.spark.writing.insert import FrameInsert
 from acidctl.spark.writing.share import ROUTE, Attempt, InsertTask, with_route, without_route, write_share
+from acidctl.storage.local.filesystem import LocalFileSystem
 
 Shares = list[list[pa.RecordBatch]]
 
@@ -136,10 +137,35 @@ def test_an_attempt_that_ends_after_the_commit_adds_nothing(hive: FakeHive, tmp_
         return in_turn(shares_of(plain()))(task)
 
     insert(hive, plain(), run)
-    write_share(tasks[0], 1, plain(3).to_batches())
+    with pytest.raises(NotFoundError):
+        write_share(tasks[0], 1, plain(3).to_batches())
+    assert [path.name for path in tmp_path.iterdir()] == ["delta_0000001_0000001_0000"]
     assert len(rows_of(hive)) == 10
-    (left,) = (path.name for path in tmp_path.iterdir() if path.name.startswith("."))
-    assert left.startswith(".hive-staging_"), "clean --leftovers removes it"
+
+
+def test_a_file_that_a_task_makes_while_its_directory_is_removed(
+    hive: FakeHive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writable(hive, tmp_path)
+    remove_tree, late = LocalFileSystem.remove_tree, [True]
+
+    def overtaken(store: LocalFileSystem, path: str) -> None:
+        remove_tree(store, path)
+        if ".hive-staging" in path and late:
+            late.clear()
+            Path(path).mkdir()
+            (Path(path) / "late").touch()
+            raise StorageError("cannot remove it", "Directory not empty")
+
+    def run(task: InsertTask) -> list[Attempt]:
+        in_turn(shares_of(plain()))(task)
+        raise RuntimeError("a task died")
+
+    monkeypatch.setattr(LocalFileSystem, "remove_tree", overtaken)
+    with pytest.raises(RuntimeError, match="died"):
+        insert(hive, plain(), run)
+    assert not late
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failing_task_leaves_the_table_as_it_was(hive: FakeHive, tmp_path: Path) -> None:
