@@ -157,7 +157,7 @@ def blame(snapshot: Snapshot, row: RowId) -> Blame:
     Raises:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
     """
-    directories = list(archives(snapshot))
+    directories = archives(snapshot)
     current = {file.path for file in snapshot.files()}
     search = EventSearch(row.condition, OrcType("struct"))
     hits: list[_Hit] = []

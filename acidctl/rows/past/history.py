@@ -176,7 +176,7 @@ def read_history(snapshot: Snapshot) -> History:
     Raises:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
     """
-    every = list(archives(snapshot))
+    every = archives(snapshot)
     problems = tuple(archive.error for archive in every if archive.error is not None)
     readable = [archive for archive in every if archive.error is None]
     single, wide, bases = _layers(readable)

@@ -14,8 +14,9 @@ from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.base.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
+from acidctl.rows.foreign.format import text_beside
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.visibility import Unreadable
+from acidctl.rows.read.visibility import Unreadable, is_undeclared_text
 
 _INVISIBLE = (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED, Code.UNPARSEABLE)
 
@@ -99,14 +100,25 @@ def is_all_of(source: EventFile, write_id: int) -> bool:
     return integers.HasField("minimum") and integers.minimum == integers.maximum == write_id
 
 
-def archives(snapshot: Snapshot) -> Iterator[Archive]:
-    """Yield every directory of a location that holds data files, and its originals, in display order.
+def archives(snapshot: Snapshot) -> list[Archive]:
+    """Return every directory of a location that holds data files, and its originals, in display order.
 
     Compactions whose transaction is open or aborted are skipped: they may be half written.
 
     Raises:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
+        BadDataError: a file is text without a metastore, and others are not.
     """
+    every = list(_opened(snapshot))
+    sources = [source for archive in every for source in archive.sources]
+    other = next((source for source in sources if not is_undeclared_text(source)), None)
+    for source in sources:
+        if other and is_undeclared_text(source):
+            raise text_beside(source.shown, other.shown, other.format)
+    return every
+
+
+def _opened(snapshot: Snapshot) -> Iterator[Archive]:
     children = snapshot.listing.files_by_child
     deltas = _Ranges(v.directory for v in snapshot.state.verdicts if v.directory and v.directory.kind is not Kind.BASE)
     originals: list[Verdict] = []

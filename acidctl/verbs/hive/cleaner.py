@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem, unexpected
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, UsageProblem, unexpected
 from acidctl.cleaning.apply import How, carry_out
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
@@ -166,6 +166,8 @@ class Cleaner(Service):
             raise  # the other entries would fail, too
         except (NotFoundError, UsageProblem) as error:  # left to Hive's cleaner, which can handle it
             return _not_cleaned(entry, Result.SKIPPED, reason(Code.REFUSED, how="error", why=str(error)))
+        except ConflictError as error:  # the location is changing: the next round looks at it again
+            return _not_cleaned(entry, Result.POSTPONED, reason(Code.REFUSED, how="error", why=str(error)))
         except Exception as error:  # noqa: BLE001 - a bug in one entry must not stop the others
             what = unexpected(error, f"while {entry.name} was cleaned")
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=what, entry=entry.id)

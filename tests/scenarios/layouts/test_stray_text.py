@@ -12,6 +12,8 @@ from support.files.acid_files import insert, write_acid, write_orc
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import INSERT_ONLY, writable
 
+from acidctl.base.errors import ExitStatus
+
 D1, D2 = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"
 PLACES = {
     "beside an original file": ("000000_0", "README.md"),
@@ -96,6 +98,9 @@ def test_text_beside_events_is_no_row(acidctl: Callable[..., Result], tmp_path: 
         checked = acidctl("validate", "--table-type", kind, "--deep", "-o", "json", tmp_path / "t")
         assert rows_checked(checked) == 1, kind
         assert checked.status == 14, kind
+    for command in (("history",), ("blame", "1:536870912:0")):
+        found = acidctl(command[0], tmp_path / "t", *command[1:])
+        assert (found.status, found.out) == (ExitStatus.BAD_DATA, ""), found.err
 
 
 def test_the_format_of_the_metastore_decides_for_both(acidctl: Callable[..., Result], tmp_path: Path) -> None:

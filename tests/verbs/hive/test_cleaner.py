@@ -15,10 +15,12 @@ from support.metastore.fake_hive import FakeHive
 from support.tables import CLEAN_NOW
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.base.errors import AcidctlError, ConflictError, UsageProblem
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import ShowCompactRequest, ShowCompactResponse, TxnState, TxnType
 from acidctl.metastore.settings import find_settings
+from acidctl.outcome import Result as Done
+from acidctl.verbs.hive import cleaner
 from acidctl.verbs.hive.cleaner import CleanedEntry, Cleaner
 from acidctl.verbs.hive.options import CleanerOptions
 from acidctl.verbs.hive.service import Tables
@@ -316,6 +318,22 @@ def test_aborted_rows_in_a_delta_of_several_write_ids_stay_hidden(table: Table) 
     found = table.clean()
     assert not found[0].marked
     assert table.rows() == before
+
+
+def test_a_location_that_changes_meanwhile_waits_for_the_next_round(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.compact()
+
+    def overtaken(*_: object, **__: object) -> None:
+        raise ConflictError("the location changed", "somebody writes to it", "")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cleaner, "carry_out", overtaken)
+        (outcome,) = table.clean()
+    assert (outcome.result, outcome.error, codes([outcome])) == (Done.POSTPONED, None, ["refused"])
+    (outcome,) = table.clean()
+    assert outcome.marked
 
 
 @pytest.mark.parametrize("kind", ["lost", "done", "failed"])
