@@ -53,16 +53,21 @@ def make_table(path: Path, seed: int, steps: int = 9) -> Made:
     made = Made(path)
     path.mkdir()
     for _ in range(steps):
-        kind = choice.choice(["insert", "update", "update", "delete", "mixed", "minor", "major", "clean", "gap"])
-        if kind in ("minor", "major") and made.last:
-            run_compaction(path, CompactionKind(kind))
-        elif kind == "clean":
-            _clean(made)
-        elif kind == "gap":
-            made.last += 1  # another partition's
-        elif kind not in ("minor", "major"):
-            write(made, choice, kind)
+        step(made, choice)
     return made
+
+
+def step(made: Made, choice: random.Random) -> None:
+    """One more thing that happens to a table."""
+    kind = choice.choice(["insert", "update", "update", "delete", "mixed", "minor", "major", "clean", "gap"])
+    if kind in ("minor", "major") and made.last:
+        run_compaction(made.path, CompactionKind(kind))
+    elif kind == "clean":
+        _clean(made)
+    elif kind == "gap":
+        made.last += 1  # another partition's
+    elif kind not in ("minor", "major"):
+        write(made, choice, kind)
 
 
 def _clean(made: Made) -> None:

@@ -1,0 +1,31 @@
+"""`acidctl migrate`: Copy a table to Iceberg, and keep the copy up to date."""
+
+from __future__ import annotations
+
+from acidctl.cli.options import shared
+from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.verbs.migrate import MigrateOptions
+
+
+@verb_command(
+    "migrate",
+    MigrateOptions,
+    place=shared.one_place("LOCATION|TABLE"),
+    extras=(shared.table_type_option,),
+    changes=True,
+    asks=True,
+)
+def command(call: Call[MigrateOptions]) -> int:
+    """Copy the rows of a full-ACID TABLE to an Iceberg table, at the speed of copying files, while writers go on.
+
+    Columns are copied without decoding them, deleted rows become position deletes, and all is visible at once. A column
+    that Iceberg's readers would read otherwise is encoded again, and the plan says so. Then both tables are read and
+    all rows are compared. The Hive table is only read.
+
+    --catch-up brings the copy up to date, as often as you like: it compares the ids of rows, so that compactions and
+    cleanings in between do no harm. A run with nothing new makes no snapshot.
+    """
+    from acidctl.verbs.migrate import migrate
+
+    screen = call.screen(is_plan=call.options.dry_run)
+    return screen.show(migrate(call.selection, call.options, screen))

@@ -1,0 +1,271 @@
+"""Bring an Iceberg table up to the state of a Hive table: plan what differs, write the files, commit one snapshot.
+
+The first copy is the same work as every later one: at first the copy has no rows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from acidctl.base import parallel
+from acidctl.base.errors import RefusedError
+from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
+from acidctl.iceberg.fields import Field
+from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
+from acidctl.iceberg.metrics import metrics_of
+from acidctl.iceberg.splice import FileColumns, Splice, file_columns
+from acidctl.iceberg.target import FILE_PATH, POSITION, CopiedFile, NewDeletes, NewFile, Target, Values
+from acidctl.location.snapshot import Snapshot
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.tail import read_tail
+from acidctl.orc.types import OrcType
+from acidctl.rows.foreign.format import Format
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.visibility import load_deletes, open_sources
+from acidctl.storage.port import FileSystem, join
+from acidctl.storage.registry import open_location
+
+_DELETES = pa.schema(
+    [
+        pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(FILE_PATH)}),
+        pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": str(POSITION)}),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file that is going to be copied."""
+
+    wanted: Wanted
+    columns: FileColumns
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPlan:
+    """Everything that differs.
+
+    Attributes:
+        files: to copy.
+        gone: for files of the copy, positions of rows that are not shown any more, with the values of the partition.
+        unchanged: number of files of the source that need nothing.
+    """
+
+    files: tuple[PlannedFile, ...]
+    gone: tuple[tuple[str, Longs, Values], ...]
+    unchanged: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether both tables show the same rows."""
+        return not self.files and not self.gone
+
+    @property
+    def rows(self) -> int:
+        """Return the number of new rows."""
+        return sum(file.wanted.rows for file in self.files)
+
+    @property
+    def deleted(self) -> int:
+        """Return the number of rows of the copy that are gone."""
+        return sum(len(positions) for _, positions, _ in self.gone)
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the stripes to copy."""
+        total = 0
+        for file in self.files:
+            stripes = file.wanted.source.events.tail.stripes
+            chosen = range(len(stripes)) if file.wanted.stripes is None else file.wanted.stripes
+            total += sum(stripes[at].indexLength + stripes[at].dataLength for at in chosen)
+        return total
+
+    @property
+    def encoded(self) -> dict[str, str]:
+        """Return the columns that are encoded again, at least in one file, with the reason."""
+        columns = (column for file in self.files for column in file.columns.encoded)
+        return {column.field.name: column.why for column in columns}
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One location of the source.
+
+    Attributes:
+        values: of its partition, as the manifests of the target have them.
+    """
+
+    snapshot: Snapshot
+    values: Values
+
+
+def plan_copy(
+    partitions: Iterable[Partition],
+    row: OrcType,
+    fields: Sequence[Field | None],
+    copied: Mapping[Values, list[TargetFile]],
+) -> CopyPlan:
+    """Compare a Hive table with its copy.
+
+    Args:
+        row: the columns of the Hive table, without those of partitions.
+        fields: those of the copy in the same order; None for columns that are left out.
+        copied: the files of the copy, by partition.
+
+    Raises:
+        RefusedError: a file cannot be copied; it is named.
+        BadDataError: a file cannot be read.
+    """
+    files: list[PlannedFile] = []
+    gone: list[tuple[str, Longs, Values]] = []
+    seen: set[Values] = set()
+    unchanged = 0
+    for part in partitions:
+        seen.add(part.values)
+        sources = list(_sources(part.snapshot, is_again=bool(copied)))
+        found = difference(sources, copied.get(part.values, ()))
+        planned = [PlannedFile(one, file_columns(one.source.events, row, fields), part.values) for one in found.wanted]
+        files += planned
+        gone += [(url, positions, part.values) for url, positions in found.gone]
+        unchanged += len(sources) - len(planned)
+    for values, targets in copied.items():  # partitions that the source no longer has
+        if values not in seen:
+            found = difference((), targets)
+            gone += [(url, positions, values) for url, positions in found.gone]
+    return CopyPlan(tuple(files), tuple(gone), unchanged)
+
+
+def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
+    """Yield the data files of a location with their keys."""
+    events = open_sources(snapshot)
+    deletes = load_deletes(events, snapshot.write_ids)
+    for file in events:
+        if file.is_delete or not file.rows:
+            continue
+        if file.format is not Format.ORC:
+            raise _refused(file, f"it is {file.format}, and only ORC is copied so far")
+        if is_again and (file.synthetic is not None and not snapshot.listing.is_full_acid):
+            raise _refused(file, "the rows of an insert-only table have no ids by which to compare them")
+        if is_again and file.may_hold_changes:
+            raise _refused(file, "rows were updated in place, as Hive 2 did")
+        yield source_file(file, snapshot.write_ids, deletes)
+
+
+def _refused(file: EventFile, why: str) -> RefusedError:
+    return RefusedError(f"{file.shown} cannot be copied to Iceberg", why, "migrate into a new table by a Hive query")
+
+
+def copied_files(target: Target, storage: Mapping[str, str] | None) -> dict[Values, list[TargetFile]]:
+    """Return the files of the copy with their keys, by partition.
+
+    Raises:
+        BadDataError: a file has no keys, or damaged ones: acidctl did not write it.
+    """
+    files = list(target.files())
+    deleted = _deleted(files, storage)
+
+    def with_keys(file: CopiedFile) -> TargetFile:
+        fs, path = open_file(file.url, storage)
+        raw = read_tail(ByteSource(fs, path)).user_metadata.get(RUNS)
+        if raw is None:
+            why = "it has no keys of the Hive table: acidctl did not write it"
+            raise RefusedError(f"cannot compare {file.url} with its source", why, "migrate into a new table")
+        return TargetFile(file.url, FileKeys(Runs.from_bytes(raw, file.url), deleted.get(file.url, _NO_ROWS)))
+
+    found: dict[Values, list[TargetFile]] = {}
+    for file, made in zip(files, parallel.results(with_keys, files), strict=True):
+        found.setdefault(file.values, []).append(made)
+    return found
+
+
+def open_file(url: str, storage: Mapping[str, str] | None) -> tuple[FileSystem, str]:
+    """Return the store and the path of a file of the copy."""
+    folder, _, name = url.rpartition("/")
+    fs, path = open_location(folder, storage)
+    return fs, join(path, name)
+
+
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+def _deleted(files: Sequence[CopiedFile], storage: Mapping[str, str] | None) -> dict[str, Longs]:
+    """Return the sorted positions of deleted rows by data file."""
+    urls = dict.fromkeys(url for file in files for url in file.delete_urls)
+
+    def read(url: str) -> pa.Table:
+        fs, path = open_file(url, storage)
+        with fs.open_input(path) as file:
+            return pq.read_table(file, columns=["file_path", "pos"])
+
+    parts: dict[str, list[Longs]] = {}
+    for table in parallel.results(read, urls):
+        paths = table["file_path"].combine_chunks().dictionary_encode()
+        codes, positions = paths.indices.to_numpy(), table["pos"].to_numpy()
+        for code, url in enumerate(paths.dictionary.to_pylist()):
+            parts.setdefault(url, []).append(positions[codes == code])
+    return {url: np.unique(np.concatenate(found)).astype(np.int64) for url, found in parts.items()}
+
+
+@dataclass(slots=True)
+class WrittenCopy:
+    """Files that were written and are in no snapshot yet."""
+
+    files: list[NewFile] = field(default_factory=list)
+    deletes: list[NewDeletes] = field(default_factory=list)
+
+
+def write_copy(
+    plan: CopyPlan,
+    target: Target,
+    data: tuple[FileSystem, str],
+    jobs: int,
+    on_bytes: Callable[[int], None] = lambda _: None,
+) -> WrittenCopy:
+    """Write the files of a plan.
+
+    Args:
+        data: the store and the directory for them.
+        jobs: files at a time.
+        on_bytes: called with the bytes of each file that was copied.
+
+    Raises:
+        BadDataError, StorageError, VerifyError: a file cannot be read or written; others may be there, in no snapshot.
+    """
+    fs, folder = data
+    fs.make_dirs(folder)
+    by_id = {field.id: field for top in target.columns for field in top.walk()}
+    written = WrittenCopy()
+
+    def write(planned: PlannedFile) -> NewFile:
+        path = f"{folder}/acidctl-{uuid.uuid4()}.orc"
+        copy = Splice(planned.wanted.source.events, planned.columns, planned.wanted.stripes)
+        made = copy.write(fs, path, {RUNS: planned.wanted.runs.to_bytes()})
+        on_bytes(made.tail.file_length)
+        return NewFile(target.url_of(fs, path), planned.values, metrics_of(made, by_id))
+
+    dead = []
+    for planned, new in zip(plan.files, parallel.results(write, plan.files, jobs), strict=True):
+        written.files.append(new)
+        if len(planned.wanted.dead):
+            dead.append((new.url, planned.wanted.dead, planned.values))
+    made = parallel.results(partial(_write_deletes, target, fs, folder), [*plan.gone, *dead], jobs)
+    written.deletes.extend(made)
+    return written
+
+
+def _write_deletes(target: Target, fs: FileSystem, folder: str, gone: tuple[str, Longs, Values]) -> NewDeletes:
+    """Write one file with the positions of deleted rows of one data file."""
+    url, positions, values = gone
+    path = f"{folder}/acidctl-{uuid.uuid4()}-deletes.parquet"
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), [url]).cast(pa.string())
+    with fs.open_output(path) as sink:
+        pq.write_table(pa.table([column, pa.array(positions)], schema=_DELETES), sink, compression="zstd")
+    return NewDeletes(target.url_of(fs, path), url, values, len(positions), fs.stat(path).size)

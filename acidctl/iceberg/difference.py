@@ -1,0 +1,184 @@
+"""What an Iceberg table lacks of a Hive table, and what it has too much, found by the keys of the rows.
+
+No delete event is looked at: a row that the source shows is new if no shown row of the copy has its key, and a row of
+the copy is gone if the source does not show its key.  So it does not matter what compacted or cleaned the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import RefusedError
+from acidctl.compaction.merge.event_stream import all_live
+from acidctl.iceberg.keys import FileKeys, KeySet, Longs, Runs, ranges_outside
+from acidctl.orc.read.integer_runs import id_run
+from acidctl.rows.read.delete_set import DeleteSet
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.visibility import live_rows
+
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A data file of the source with its keys.
+
+    Attributes:
+        ends: the position after the last row of each stripe.
+    """
+
+    events: EventFile
+    keys: FileKeys
+    ends: tuple[int, ...]
+
+
+def source_file(events: EventFile, write_ids: ValidWriteIds, deletes: DeleteSet) -> SourceFile:
+    """Return a data file with the keys of its rows; ids are decoded only in stripes where rows may be dead.
+
+    Raises:
+        BadDataError: its ids cannot be read.
+        RefusedError: rows were updated in place, as ACID of Hive 2 did.
+    """
+    runs: list[Runs] = []
+    dead: list[Longs] = []
+    at, ends = 0, []
+    with events.open() as reader:
+        for stripe, info in enumerate(events.tail.stripes):
+            run = id_run(events.tail, stripe) if events.synthetic is None else None
+            if run and all_live(run, write_ids, deletes):
+                key = (np.array([value], np.int64) for value in (*run.first, run.count))
+                runs.append(Runs(*key))
+            else:
+                ids = reader.ids(stripe)
+                live = live_rows(events, ids, write_ids, deletes)
+                runs.append(Runs.of(ids.keys))
+                if live is not None:
+                    dead.append(np.flatnonzero(~live) + at)
+            at += info.numberOfRows
+            ends.append(at)
+    return SourceFile(events, FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE), tuple(ends))
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFile:
+    """A data file of the copy with its keys."""
+
+    url: str
+    keys: FileKeys
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Stripes of a file to copy.
+
+    Attributes:
+        stripes: their numbers; None for all.
+        runs: the keys of their rows.
+        dead: positions in the copy of the rows that it must not show.
+    """
+
+    source: SourceFile
+    stripes: tuple[int, ...] | None
+    runs: Runs
+    dead: Longs
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows that become visible."""
+        return self.runs.rows - len(self.dead)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What has to be done in one partition.
+
+    Attributes:
+        gone: for a file of the copy, the positions of rows that it must not show any more.
+    """
+
+    wanted: tuple[Wanted, ...] = ()
+    gone: tuple[tuple[str, Longs], ...] = ()
+
+
+def difference(sources: Sequence[SourceFile], targets: Sequence[TargetFile]) -> Difference:
+    """Compare the files of one partition.
+
+    Raises:
+        RefusedError: several rows of the source have the same key, so that the two cannot be told apart.
+    """
+    pairs = list(_same_keys(sources, targets))
+    met = {id(one) for pair in pairs for one in pair}
+    gone = [
+        (target.url, more)
+        for source, target in pairs
+        if len(more := np.setdiff1d(source.keys.dead, target.keys.dead, assume_unique=True))
+    ]
+    rest = [source for source in sources if id(source) not in met]
+    others = [target for target in targets if id(target) not in met]
+    shown = KeySet(source.keys.shown()[0] for source in rest)
+    if others and shown.has_twins():
+        raise RefusedError(
+            "cannot catch up",
+            "several rows of the source have the same ROW__ID",
+            "acidctl validate --deep names them; or migrate into a new table",
+        )
+    copied = KeySet(target.keys.shown()[0] for target in others)
+    wanted = [found for source in rest if (found := _wanted(source, copied))]
+    for target in others:
+        lost = ranges_outside(*target.keys.shown(), shown)
+        if len(lost):
+            gone.append((target.url, _positions(lost)))
+    return Difference(tuple(wanted), tuple(gone))
+
+
+def _same_keys(sources: Iterable[SourceFile], targets: Iterable[TargetFile]) -> Iterator[tuple[SourceFile, TargetFile]]:
+    """Yield the files of both sides that have the same rows in the same order, of which none is shown again."""
+    by_keys: dict[bytes, list[TargetFile]] = {}
+    for target in targets:
+        by_keys.setdefault(target.keys.runs.to_bytes(), []).append(target)
+    for source in sources:
+        same = by_keys.get(source.keys.runs.to_bytes()) if by_keys else None
+        if same and not len(np.setdiff1d(same[-1].keys.dead, source.keys.dead, assume_unique=True)):
+            yield source, same.pop()
+            if not same:
+                del by_keys[source.keys.runs.to_bytes()]
+
+
+def _wanted(source: SourceFile, copied: KeySet) -> Wanted | None:
+    """Return the stripes that hold rows which the copy lacks."""
+    new = ranges_outside(*source.keys.shown(), copied)
+    if not len(new):
+        return None
+    runs, ends = source.keys.runs, np.array(source.ends, np.int64)
+    first, last = np.searchsorted(ends, new[:, 0], "right"), np.searchsorted(ends, new[:, 1] - 1, "right")
+    hit = np.zeros(len(ends) + 1, np.int64)
+    np.add.at(hit, first, 1)
+    np.add.at(hit, last + 1, -1)
+    stripes = np.flatnonzero(np.cumsum(hit)[:-1])
+    is_whole = len(stripes) == len(ends) or len(source.events.tail.metadata.stripeStats) != len(ends)
+    chosen = range(len(ends)) if is_whole else stripes.tolist()
+    parts, dead, before = [], [], 0
+    for stripe in chosen:
+        low, high = (source.ends[stripe - 1] if stripe else 0), source.ends[stripe]
+        parts.append(runs.slices(low, high) if len(ends) > 1 else runs)
+        dead.append(_gaps(new, low, high) - low + before)
+        before += high - low
+    return Wanted(source, None if is_whole else tuple(chosen), Runs.concat(parts), np.concatenate(dead))
+
+
+def _gaps(ranges: Longs, low: int, high: int) -> Longs:
+    """Return the positions from `low` up to `high` that are in none of the sorted ranges."""
+    inside = ranges[(ranges[:, 1] > low) & (ranges[:, 0] < high)]
+    starts = np.concatenate(([low], inside[:, 1]))
+    ends = np.concatenate((inside[:, 0], [high]))
+    return _positions(np.stack((starts, ends), axis=1)[starts < ends])
+
+
+def _positions(ranges: Longs) -> Longs:
+    """Return all positions of ranges."""
+    counts = ranges[:, 1] - ranges[:, 0]
+    return np.repeat(ranges[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))

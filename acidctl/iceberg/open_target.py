@@ -1,0 +1,79 @@
+"""The Iceberg table that a user named: in a catalog of PyIceberg, or a bare directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acidctl.base.errors import EnvironmentProblem, UsageProblem
+from acidctl.iceberg.fields import Field
+from acidctl.storage.registry import open_location
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+    from acidctl.iceberg.target import Target
+
+PREFIX = "iceberg:"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTarget:
+    """A named Iceberg table, which need not exist.
+
+    Attributes:
+        name: in the catalog; empty for a directory.
+        location: the directory of a new table; None leaves the choice to the catalog.
+    """
+
+    catalog: Catalog
+    name: str
+    location: str | None
+
+    def find(self) -> Target | None:
+        """Return the table; None if it does not exist."""
+        from acidctl.iceberg.target import find_target
+
+        return find_target(self.catalog, self.name)
+
+    def create(self, columns: Sequence[Field], partition: Sequence[Field], source: str) -> Target:
+        """Create the table, see :func:`acidctl.iceberg.target.create_target`."""
+        from acidctl.iceberg.target import create_target
+
+        return create_target(self.catalog, self.name, (columns, partition), self.location, source)
+
+
+def open_target(text: str, settings: Mapping[str, str], location: str | None) -> OpenedTarget:
+    """Return the table that a text names: ``iceberg:CATALOG/db.table``, or a path or URL of a directory.
+
+    Args:
+        settings: of the catalog, beside those in PyIceberg's own configuration.
+        location: the directory of a new table.
+
+    Raises:
+        EnvironmentProblem: PyIceberg is not installed.
+        UsageProblem: the text names no table, or PyIceberg does not know the catalog.
+    """
+    try:
+        from pyiceberg.catalog import load_catalog
+
+        from acidctl.iceberg.private_api import DirectoryCatalog
+    except ImportError as error:
+        why = f"PyIceberg is missing: {error}"
+        raise EnvironmentProblem("cannot write Iceberg tables", why, "pip install 'acidctl[iceberg]'") from error
+    if not text.startswith(PREFIX):
+        if location is not None:
+            raise UsageProblem("--target-location is for tables of a catalog", f"{text} is a directory itself", "")
+        fs, path = open_location(text)
+        return OpenedTarget(DirectoryCatalog(fs, path, dict(settings)), "", None)
+    name, _, table = text.removeprefix(PREFIX).partition("/")
+    if not name or table.count(".") < 1 or not all(table.split(".")):
+        raise UsageProblem(f"{text} names no table", "", f"write {PREFIX}CATALOG/db.table, or a directory")
+    try:
+        catalog = load_catalog(name, **settings)
+    except Exception as error:
+        why = str(error) or type(error).__name__
+        hint = "name it in ~/.pyiceberg.yaml, or give --catalog-option type=sql --catalog-option uri=..."
+        raise UsageProblem(f"the catalog {name} cannot be used", why, hint) from error
+    return OpenedTarget(catalog, table, location)

@@ -1,0 +1,167 @@
+"""The proof of a copy: digests of the rows of both tables, read by acidctl, and of its columns, read by PyIceberg.
+
+Digests do not depend on the order of rows.  Times are cut to microseconds, as Iceberg's readers cut them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.compaction.proof.checksum import add
+from acidctl.compaction.proof.values import value_checksum
+from acidctl.iceberg.copy import open_file
+from acidctl.iceberg.difference import TargetFile
+from acidctl.iceberg.fields import Field
+from acidctl.iceberg.plain_values import plain_values
+from acidctl.iceberg.target import Target, Values
+from acidctl.orc.arrow import below, struct_of, with_children
+from acidctl.orc.read.reader import open_orc
+from acidctl.orc.read.wide_timestamps import WideTimestamp, parts, wide
+from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.convert.conform import all_null
+from acidctl.rows.scan.scan import Scan
+
+
+@dataclass(slots=True)
+class Digest:
+    """The digest of many rows.
+
+    Attributes:
+        checksum: of the rows, 128 bits.
+        columns: the checksum of each column alone; empty if they are not needed.
+        nulls: NULLs of each column.
+    """
+
+    rows: int = 0
+    checksum: int = 0
+    columns: dict[str, int] = field(default_factory=dict)
+    nulls: dict[str, int] = field(default_factory=dict)
+
+    def add(self, columns: Mapping[str, pa.Array], rows: int, *, singly: bool) -> None:
+        """Add rows, given by their columns in the order of the table."""
+        self.rows += rows
+        if not singly:
+            struct = struct_of(list(columns.values()), list(columns), rows)
+            self.checksum = add(self.checksum, value_checksum(None, struct))
+        for name, column in columns.items() if singly else ():
+            self.nulls[name] = self.nulls.get(name, 0) + column.null_count
+            alone = value_checksum(None, struct_of([column], [name], rows))
+            self.columns[name] = add(self.columns.get(name, 0), alone)
+
+
+def source_digest(scans: Iterable[Scan], fields: Sequence[Field], *, singly: bool = False) -> Digest:
+    """Return the digest of the rows of the Hive table.
+
+    Args:
+        scans: one of each location, of the columns of `fields` in their order.
+        singly: digests of the columns, instead of one of the rows.
+    """
+    digest = Digest()
+    for scan in scans:
+        kinds = scan.output_type.children
+        for batch in scan.batches(0):
+            columns = {
+                into.name: cut_times(plain_values(column, kind, into))
+                for column, kind, into in zip(batch.columns, kinds, fields, strict=True)
+            }
+            digest.add(columns, batch.num_rows, singly=singly)
+    return digest
+
+
+def copy_digest(
+    target: Target, files: Mapping[Values, Sequence[TargetFile]], storage: Mapping[str, str] | None
+) -> Digest:
+    """Return the digest of the rows of the copy, read from its files by acidctl's own reader."""
+    digest = Digest()
+    for values, here in files.items():
+        keys = dict(zip((key.name for key in target.partition), values, strict=True))
+        for file in here:
+            for columns, rows in _rows_of(target, file, storage):
+                constants = {key.name: _constant(keys[key.name], key, rows) for key in target.partition}
+                digest.add({**columns, **constants}, rows, singly=False)
+    return digest
+
+
+def _rows_of(
+    target: Target, file: TargetFile, storage: Mapping[str, str] | None
+) -> Iterator[tuple[dict[str, pa.Array], int]]:
+    """Yield the shown rows of a file, stripe by stripe."""
+    fs, path = open_file(file.url, storage)
+    dead = file.keys.dead
+    start = 0
+    with open_orc(fs, path, has_ids=False) as orc:
+        places = {_id(kind): at for at, kind in enumerate(orc.row_type.children)}
+        for stripe in range(orc.stripe_count):
+            batch = orc.read_stripe(stripe)
+            end = start + batch.num_rows
+            low, high = np.searchsorted(dead, (start, end))
+            keep = np.ones(batch.num_rows, np.bool_)
+            keep[dead[low:high] - start] = False
+            columns = {}
+            for into in target.columns:
+                if (place := places.get(into.id)) is None:
+                    column = all_null(batch.num_rows, arrow_type(into.stored))
+                else:
+                    column = _as_field(batch.column(place), orc.row_type.children[place], into)
+                columns[into.name] = cut_times(column if keep.all() else column.filter(pa.array(keep)))
+            yield columns, int(keep.sum())
+            start = end
+
+
+def _id(kind: OrcType) -> int:
+    return next((int(value) for key, value in kind.attributes if key == "iceberg.id"), 0)
+
+
+def _as_field(column: pa.Array, own: OrcType, into: Field) -> pa.Array:
+    """Return a column of a file as the table has it: by the ids of fields, and widened."""
+    if not own.children:
+        stored = into.stored
+        column = column.cast(pa.int32()) if own.kind == "tinyint" else column
+        return column.cast(arrow_type(stored)) if own.kind == "float" and stored.kind == "double" else column
+    if own.kind != "struct":
+        pairs = zip(below(column), own.children, into.children, strict=True)
+        return with_children(column, [_as_field(*pair) for pair in pairs])
+    places = {_id(kind): at for at, kind in enumerate(own.children)}
+    arrays = below(column)
+    children = [
+        _as_field(arrays[places[inner.id]], own.children[places[inner.id]], inner)
+        if inner.id in places
+        else all_null(len(column), arrow_type(inner.stored))
+        for inner in into.children
+    ]
+    return struct_of(children, into.stored.names, len(column), column.is_null() if column.null_count else None)
+
+
+def _constant(value: object, key: Field, rows: int) -> pa.Array:
+    kind = arrow_type(key.stored)
+    if value is None:
+        return pa.nulls(rows, kind)
+    if key.kind in ("date", "timestamp"):
+        unit = pa.int32() if key.kind == "date" else pa.int64()
+        return pa.array([value] * rows, unit).view(pa.date32() if key.kind == "date" else pa.timestamp("us"))
+    return pa.array([value] * rows, kind)
+
+
+def cut_times(column: pa.Array) -> pa.Array:
+    """Return a column with its times cut down to microseconds."""
+    kind = column.type
+    if isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind):
+        seconds, nanos = parts(column)
+        return wide(
+            seconds,
+            nanos // 1000 * 1000,
+            column,
+            instant=kind.instant if isinstance(kind, WideTimestamp) else kind.tz is not None,
+        )
+    children = below(column)
+    return with_children(column, [cut_times(child) for child in children]) if _has_times(kind) else column
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_times(kind.field(at).type) for at in range(kind.num_fields))
+    return isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind)

@@ -1,0 +1,179 @@
+"""One copy from request to proof: the columns, the plan, the files, the snapshot, and the comparison of both tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem, VerifyError
+from acidctl.base.nearest import did_you_mean
+from acidctl.iceberg.copy import CopyPlan, Partition, copied_files, open_file, plan_copy, write_copy
+from acidctl.iceberg.fields import Field, fields_for
+from acidctl.iceberg.open_target import OpenedTarget
+from acidctl.iceberg.proof import copy_digest, source_digest
+from acidctl.iceberg.target import WRITE_IDS, Target, values_of
+from acidctl.location.snapshot import Snapshot
+from acidctl.orc.types import OrcType, row_of
+from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.read.visibility import open_sources, row_types
+from acidctl.rows.scan.scan import Scan
+from acidctl.rows.scan.table import Table
+from acidctl.storage.port import join
+from acidctl.storage.registry import open_location
+from acidctl.wording import human_count
+
+
+class CopyRequest:
+    """A copy of a table.
+
+    Args:
+        dropped: names of columns that are left out.
+
+    Attributes:
+        target: None before it is created.
+    """
+
+    def __init__(
+        self, table: Table, opened: OpenedTarget, dropped: Sequence[str], storage: Mapping[str, str] | None
+    ) -> None:
+        self._table, self._opened, self._storage = table, opened, storage
+        self.target = opened.find()
+        self._snapshots: Sequence[Snapshot] = table.snapshots_at(None)
+        self._row = self._row_type()
+        self._dropped = {name.lower() for name in dropped}
+        for name in dropped:
+            if name.lower() not in map(str.lower, self._row.names):
+                raise UsageProblem(f"there is no column {name}", "", did_you_mean(name, self._row.names))
+        self._wanted = [self._is_wanted(name) for name in self._row.names]
+        keys = [(column.name, column.type) for column in table.partition_of(table.found[0])]
+        kept = [pair for pair, is_wanted in zip(self._row.fields(), self._wanted, strict=True) if is_wanted]
+        fields = fields_for(row_of([*kept, *keys]))
+        self._fields, self._keys = fields[: len(kept)], fields[len(kept) :]
+        if self.target:
+            self._require_columns(self.target)
+
+    def _row_type(self) -> OrcType:
+        declared = self._snapshots[0].declared
+        if declared and declared.columns:
+            return table_row_type(declared, ())
+        return table_row_type(None, row_types(source for one in self._snapshots for source in open_sources(one)))
+
+    def _is_wanted(self, name: str) -> bool:
+        return name.lower() not in self._dropped
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return Iceberg's type of each column."""
+        return {field.name: field.type_name for field in (*self._fields, *self._keys)}
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Return what Iceberg does not keep, as sentences."""
+        times = [
+            field.name for field in self._fields if any(inner.kind.startswith("timestamp") for inner in field.walk())
+        ]
+        if not times:
+            return ()
+        return (f"Iceberg's readers cut the nanoseconds of {', '.join(times)} to microseconds",)
+
+    def require_state(self, *, is_again: bool) -> None:
+        """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
+
+        Raises:
+            UsageProblem, NotFoundError, RefusedError: see above.
+        """
+        target = self.target
+        if target is None:
+            if is_again:
+                raise NotFoundError(
+                    "there is no copy to catch up with", "the Iceberg table does not exist", "leave out --catch-up"
+                )
+            return
+        if target.source != self._table.path:
+            raise RefusedError(
+                "will not write to this Iceberg table",
+                f"it is a copy of {target.source}" if target.source else "acidctl did not make it",
+                "name another target",
+            )
+        if target.is_empty:
+            return
+        if target.write_ids is None:
+            why = "its newest snapshot is not by acidctl: somebody wrote to the copy"
+            raise RefusedError("will not write to this Iceberg table", why, "migrate into a new table")
+        if not is_again:
+            raise UsageProblem("the copy exists already", "", "give --catch-up to bring it up to date")
+
+    def _require_columns(self, target: Target) -> None:
+        def form(fields: Sequence[Field]) -> list[tuple[str, str]]:
+            return [(field.name, field.type_name) for field in fields]
+
+        mine, there = form((*self._fields, *self._keys)), form((*target.columns, *target.partition))
+        if mine != there:
+            changed = [
+                name
+                for (name, kind), other in zip(mine, [*there, *[("", "")] * len(mine)], strict=False)
+                if (name, kind) != other
+            ]
+            raise RefusedError(
+                "cannot catch up",
+                f"the columns of the Hive table have changed: {', '.join(changed) or 'fewer than in the copy'}",
+                "change the Iceberg table in the same way, or migrate into a new table",
+            )
+
+    def plan(self) -> CopyPlan:
+        """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
+        target = self.target
+        copied = copied_files(target, self._storage) if target else {}
+        fields = iter(target.columns if target else self._fields)
+        into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
+        return plan_copy(self._partitions(), self._row, into, copied)
+
+    def _partitions(self) -> Iterator[Partition]:
+        for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
+            values = {column.name.lower(): column.value for column in self._table.partition_of(found)}
+            yield Partition(snapshot, values_of(self._keys, values))
+
+    def carry_out(self, plan: CopyPlan, jobs: int, on_bytes: Callable[[int], None]) -> int:
+        """Write the files of a plan and commit them, and return the id of the new snapshot.
+
+        Raises:
+            ConflictError: somebody else made the table, or a snapshot, meanwhile.
+        """
+        if self.target is None:
+            self.target = self._opened.create(self._fields, self._keys, self._table.path)
+            if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
+                plan = self.plan()  # PyIceberg gave other ids
+        target = self.target
+        fs, path = open_location(target.location, self._storage)
+        written = write_copy(plan, target, (fs, join(path, "data")), jobs, on_bytes)
+        ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
+        try:
+            return target.commit(written.files, written.deletes, {WRITE_IDS: ids})
+        except ConflictError:
+            for url in (*(file.url for file in written.files), *(file.url for file in written.deletes)):
+                with suppress(AcidctlError):
+                    fs.remove_tree(open_file(url, self._storage)[1])
+            raise
+
+    def prove(self) -> str:
+        """Read both tables and compare them; return how, as the end of a sentence.
+
+        Raises:
+            VerifyError: they differ.
+        """
+        assert self.target
+        again = self._opened.find()
+        assert again
+        there = copy_digest(again, copied_files(again, self._storage), self._storage)
+        here = source_digest(self._scans(), (*again.columns, *again.partition))
+        if here != there:
+            why = f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else "values differ"
+            hint = "do not use the copy; migrate into a new table, and report this"
+            raise VerifyError("the copy differs from its source", why, hint)
+        return f"all values of {human_count(there.rows, 'row')} compared"
+
+    def _scans(self) -> Iterator[Scan]:
+        names = [name for name, is_wanted in zip(self._row.names, self._wanted, strict=True) if is_wanted]
+        for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
+            keys = self._table.partition_of(found)
+            yield Scan(snapshot, [*names, *(key.name for key in keys)], partition=keys, row_type=self._row)

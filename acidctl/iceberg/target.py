@@ -1,0 +1,297 @@
+"""An Iceberg table that acidctl writes, by PyIceberg: found or made, its columns, its files, and new snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from pyiceberg import manifest, types
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+
+from acidctl.base.errors import ConflictError
+from acidctl.iceberg.fields import Field
+from acidctl.iceberg.metrics import Metrics
+from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta, url_of
+from acidctl.rows.scan.partition_values import PartitionValue
+from acidctl.storage.port import FileSystem
+
+SOURCE = "acidctl.source"
+"""The table property that names the Hive table."""
+
+WRITE_IDS = "acidctl.write-ids"
+"""The property of a snapshot that holds the write-id list of the source."""
+
+FILE_PATH, POSITION = 2147483546, 2147483545
+"""The field ids of position delete files."""
+
+_SIMPLE = {
+    "boolean": types.BooleanType(), "int": types.IntegerType(), "long": types.LongType(), "float": types.FloatType(),
+    "double": types.DoubleType(), "string": types.StringType(), "binary": types.BinaryType(), "date": types.DateType(),
+    "timestamp": types.TimestampType(), "timestamptz": types.TimestamptzType(),
+}  # fmt: skip
+
+Values = tuple[Any, ...]
+"""The values of a partition, as manifests hold them."""
+
+
+def _type_of(field: Field) -> types.IcebergType:
+    if field.kind == "decimal":
+        return types.DecimalType(field.precision, field.scale)
+    children = [_type_of(child) for child in field.children]
+    ids = [child.id for child in field.children]
+    if field.kind == "struct":
+        return types.StructType(*map(_nested, field.children))
+    if field.kind == "list":
+        return types.ListType(ids[0], children[0], element_required=False)
+    if field.kind == "map":
+        return types.MapType(ids[0], children[0], ids[1], children[1], value_required=False)
+    return _SIMPLE[field.kind]
+
+
+def _nested(field: Field) -> types.NestedField:
+    return types.NestedField(field.id, field.name, _type_of(field), required=False)
+
+
+def _field_of(id_: int, name: str, kind: types.IcebergType) -> Field:
+    if isinstance(kind, types.DecimalType):
+        return Field(id_, name, "decimal", kind.precision, kind.scale)
+    children: tuple[Field, ...] = ()
+    if isinstance(kind, types.StructType):
+        children = tuple(_field_of(field.field_id, field.name, field.field_type) for field in kind.fields)
+        return Field(id_, name, "struct", children=children)
+    if isinstance(kind, types.ListType):
+        return Field(id_, name, "list", children=(_field_of(kind.element_id, "element", kind.element_type),))
+    if isinstance(kind, types.MapType):
+        children = _field_of(kind.key_id, "key", kind.key_type), _field_of(kind.value_id, "value", kind.value_type)
+        return Field(id_, name, "map", children=children)
+    known = next((word for word, simple in _SIMPLE.items() if simple == kind), str(kind))
+    return Field(id_, name, known)
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFile:
+    """A data file of the current snapshot.
+
+    Attributes:
+        url: its path, as the manifest has it.
+        values: of its partition.
+        delete_urls: the paths of the files with deletes of its rows.
+    """
+
+    url: str
+    values: Values
+    delete_urls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A data file to add."""
+
+    url: str
+    values: Values
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class NewDeletes:
+    """A file with the positions of deleted rows of one data file, to add."""
+
+    url: str
+    of: str
+    values: Values
+    rows: int
+    length: int
+
+
+class Target:
+    """An Iceberg table that is written.
+
+    Attributes:
+        columns: without partition columns, in the order of the table.
+        partition: the columns that are partition keys.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        schema, keys = table.schema(), {field.source_id for field in table.spec().fields}
+        every = [_field_of(field.field_id, field.name, field.field_type) for field in schema.fields]
+        self.columns = tuple(field for field in every if field.id not in keys)
+        self.partition = tuple(field for field in every if field.id in keys)
+
+    @property
+    def source(self) -> str:
+        """Return the name of the Hive table that it is a copy of; empty if acidctl did not make it."""
+        return self.table.properties.get(SOURCE, "")
+
+    @property
+    def write_ids(self) -> str | None:
+        """Return the write-id lists that the current snapshot shows; None if acidctl did not make the snapshot."""
+        snapshot = self.table.current_snapshot()
+        return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(WRITE_IDS)
+
+    @property
+    def location(self) -> str:
+        """Return the URL of its directory."""
+        return self.table.location()
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether it has no snapshot yet."""
+        return self.table.current_snapshot() is None
+
+    def files(self) -> Iterator[CopiedFile]:
+        """Yield the data files of the current snapshot."""
+        if self.is_empty:
+            return
+        for task in self.table.scan().plan_files():
+            deletes = sorted(file.file_path for file in task.delete_files)
+            partition = task.file.partition
+            values = tuple(partition[at] for at in range(len(self.partition)))
+            yield CopiedFile(task.file.file_path, values, tuple(deletes))
+
+    def url_of(self, fs: FileSystem, path: str) -> str:
+        """Return a path as the metadata of the table names it."""
+        return url_of(fs, path)
+
+    def commit(self, files: Iterable[NewFile], deletes: Iterable[NewDeletes], properties: Mapping[str, str]) -> int:
+        """Commit one snapshot, and return its id.
+
+        Raises:
+            ConflictError: another snapshot was committed since the table was loaded.
+        """
+        spec = self.table.spec().spec_id
+        operation = Operation.APPEND if self.is_empty else Operation.OVERWRITE
+        try:
+            with self.table.transaction() as transaction:
+                delta = RowDelta(transaction, operation, dict(properties))
+                delta.deletes = [_delete_file(file, spec) for file in deletes]
+                for file in files:
+                    delta.append_data_file(_data_file(file, spec))
+                delta.commit()
+        except (CommitFailedException, ValidationException) as error:
+            raise ConflictError(
+                f"the copy {'.'.join(self.table.name())} was changed by somebody else meanwhile",
+                str(error),
+                "run it again: it compares both tables again",
+            ) from error
+        return delta.snapshot_id
+
+
+def find_target(catalog: Catalog, name: str) -> Target | None:
+    """Return a table; None if it does not exist."""
+    try:
+        return Target(catalog.load_table(name))
+    except (NoSuchTableError, NoSuchNamespaceError):
+        return None
+
+
+def create_target(
+    catalog: Catalog, name: str, fields: tuple[Sequence[Field], Sequence[Field]], location: str | None, source: str
+) -> Target:
+    """Create an empty table of format version 2; its columns get ids of PyIceberg's choice.
+
+    Args:
+        fields: its columns, and those that are partition keys.
+        location: its directory; None leaves the choice to the catalog.
+        source: the name of the Hive table.
+
+    Raises:
+        ConflictError: somebody else has just made it.
+    """
+    columns, partition = fields
+    schema = assign_fresh_schema_ids(Schema(*map(_nested, (*columns, *partition))))
+    keys = (schema.find_field(field.name) for field in partition)
+    spec = PartitionSpec(
+        *(PartitionField(key.field_id, 1000 + at, IdentityTransform(), key.name) for at, key in enumerate(keys))
+    )
+    properties = {
+        "format-version": "2",
+        "write.format.default": "orc",
+        "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
+        SOURCE: source,
+    }
+    try:
+        if isinstance(catalog, DirectoryCatalog):
+            made = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, catalog.url, properties)
+            return Target(catalog.create(made))
+        return Target(catalog.create_table(name, schema, location, spec, properties=properties))
+    except TableAlreadyExistsError as error:
+        raise ConflictError(f"the table {name} exists", str(error), "run it again") from error
+
+
+def values_of(keys: Sequence[Field], values: Mapping[str, PartitionValue]) -> Values:
+    """Return the values of a partition, as manifests hold them, by the lower-case names of its columns."""
+    return tuple(_stored(values[key.name], key.kind) for key in keys)
+
+
+def _stored(value: PartitionValue, kind: str) -> Any:
+    if value is None or kind not in ("date", "timestamp"):
+        return value
+    if kind == "date":
+        assert isinstance(value, date)
+        return (value - date(1970, 1, 1)).days
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    assert isinstance(moment, datetime)
+    past = moment.replace(tzinfo=None) - datetime(1970, 1, 1)
+    return (past.days * 86400 + past.seconds) * 1_000_000 + past.microseconds
+
+
+def _data_file(file: NewFile, spec: int) -> manifest.DataFile:
+    found = file.metrics
+    made = manifest.DataFile.from_args(
+        content=manifest.DataFileContent.DATA,
+        file_path=file.url,
+        file_format=manifest.FileFormat.ORC,
+        partition=Record(*file.values),
+        record_count=found.rows,
+        file_size_in_bytes=found.length,
+        column_sizes=found.sizes,
+        value_counts=found.values,
+        null_value_counts=found.nulls,
+        nan_value_counts=None,
+        lower_bounds=found.lower,
+        upper_bounds=found.upper,
+        split_offsets=found.offsets,
+        sort_order_id=None,
+    )
+    made.spec_id = spec
+    return made
+
+
+def _delete_file(file: NewDeletes, spec: int) -> manifest.DataFile:
+    bound = {FILE_PATH: file.of.encode()}  # the whole path in both bounds: Java's planner takes it for this file alone
+    made = manifest.DataFile.from_args(
+        content=manifest.DataFileContent.POSITION_DELETES,
+        file_path=file.url,
+        file_format=manifest.FileFormat.PARQUET,
+        partition=Record(*file.values),
+        record_count=file.rows,
+        file_size_in_bytes=file.length,
+        column_sizes=None,
+        value_counts=None,
+        null_value_counts=None,
+        nan_value_counts=None,
+        lower_bounds=bound,
+        upper_bounds=bound,
+        split_offsets=None,
+        sort_order_id=None,
+    )
+    made.spec_id = spec
+    return made

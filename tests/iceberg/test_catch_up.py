@@ -1,0 +1,208 @@
+"""Copies that follow their tables: first copies and catch-ups, read by PyIceberg, against models."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import StaticTable
+from support.command_line import Result as Run
+from support.files.acid_files import delete, insert, struct, write_acid, write_delta, write_plain
+from support.made.random_tables import Made, step
+
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.iceberg import target as target_module
+from acidctl.iceberg.private_api import DirectoryCatalog
+from acidctl.orc.types import OrcType
+from acidctl.outcome import Result
+from acidctl.storage.registry import open_location
+from acidctl.verbs.events import Events
+from acidctl.verbs.migrate import Migrated, MigrateOptions, migrate
+from acidctl.verbs.selection import Selection
+from acidctl.wording import human_count
+
+Acidctl = Callable[..., Run]
+D1, D2 = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"
+NUMBERS = struct(id=OrcType("int"))
+
+
+def copy(table: Path, to: Path, **options: Any) -> Migrated:
+    """Copy a table, or bring the copy up to date if there is one."""
+    options = {"catch_up": (to / "metadata").exists(), **options}
+    return list(migrate(Selection((str(table),)), MigrateOptions(to=str(to), **options), Events()))[-1]
+
+
+def rows(to: Path) -> list[Any]:
+    return sorted(
+        (tuple(row.values()) for row in StaticTable.from_metadata(str(to)).scan().to_arrow().to_pylist()), key=str
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_copy_follows_its_table(seed: int, tmp_path: Path) -> None:
+    choice, made = random.Random(seed), Made(tmp_path / "t")
+    made.path.mkdir()
+    while not made.values:
+        step(made, choice)
+    for _ in range(9):
+        done = copy(made.path, tmp_path / "copy")
+        expected = sorted((tuple(row.values()) for row in made.rows_at(made.last).values()), key=str)
+        assert rows(tmp_path / "copy") == expected
+        assert (
+            done.result is Result.NOTHING_TO_DO
+            or done.proof == f"all values of {human_count(len(expected), 'row')} compared"
+        )
+        again = copy(made.path, tmp_path / "copy")
+        assert (again.result, again.snapshot) == (Result.NOTHING_TO_DO, None)
+        step(made, choice)
+
+
+def test_stripes_without_new_rows_are_left_out(tmp_path: Path) -> None:
+    def batch(*numbers: int) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pydict({"id": pa.array(numbers, pa.int32())})
+
+    table = tmp_path / "t"
+    write_delta(table, 1, batch(*range(100)), row=NUMBERS)
+    copy(table, tmp_path / "copy")
+    shutil.rmtree(table / D1)
+    write_delta(table, 1, batch(*range(100)), batch(*range(100, 160)), row=NUMBERS, base=True)
+    done = copy(table, tmp_path / "copy")
+    assert (done.rows, done.deleted, done.files) == (60, 0, 1)
+    files = StaticTable.from_metadata(str(tmp_path / "copy")).scan().plan_files()
+    assert sorted(task.file.record_count for task in files) == [60, 100]
+    assert rows(tmp_path / "copy") == sorted(((at,) for at in range(160)), key=str)
+
+
+def test_partitions_come_and_go(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write_acid(table / "day=2026-01-01" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    write_acid(table / "day=__HIVE_DEFAULT_PARTITION__" / D1 / "bucket_00000", insert(1, 0, (2, "b")))
+    copy(table, tmp_path / "copy")
+    assert {row[0] for row in rows(tmp_path / "copy")} == {1, 2}
+    write_acid(table / "day=2026-01-02" / D2 / "bucket_00000", insert(2, 0, (3, "c")))
+    shutil.rmtree(table / "day=2026-01-01")
+    done = copy(table, tmp_path / "copy")
+    assert (done.rows, done.deleted) == (1, 1)
+    assert {row[0] for row in rows(tmp_path / "copy")} == {2, 3}
+
+
+def test_an_overwrite_replaces_all_rows(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")), insert(1, 1, (2, "b")))
+    copy(table, tmp_path / "copy")
+    write_acid(table / "base_0000002" / "bucket_00000", insert(2, 0, (9, "z")))
+    done = copy(table, tmp_path / "copy")
+    assert (done.rows, done.deleted) == (1, 2)
+    assert rows(tmp_path / "copy") == [(9, "z")]
+
+
+def test_original_files_keep_their_keys_after_a_compaction(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write_plain(table / "000000_0", (1, 2), (3, 4))
+    write_acid(table / "delete_delta_0000001_0000001_0000" / "bucket_00000", delete(0, 1, 1))
+    first = copy(table, tmp_path / "copy")
+    assert (first.rows, rows(tmp_path / "copy")) == (1, [(1, 2)])
+
+
+def test_rows_of_one_key_stop_a_catch_up(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")), insert(1, 0, (2, "b")))
+    copy(table, tmp_path / "copy")
+    assert rows(tmp_path / "copy") == [(1, "a"), (2, "b")]
+    write_acid(table / D2 / "bucket_00000", insert(2, 0, (3, "c")))
+    shutil.rmtree(table / D1)
+    write_acid(
+        table / "base_0000001" / "bucket_00000", insert(1, 0, (2, "b")), insert(1, 0, (1, "a")), insert(1, 5, (5, "e"))
+    )
+    with pytest.raises(RefusedError, match="cannot catch up"):
+        copy(table, tmp_path / "copy")
+    assert rows(tmp_path / "copy") == [(1, "a"), (2, "b")]
+
+
+def test_the_state_of_the_copy_decides_what_may_be_done(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    with pytest.raises(NotFoundError, match="no copy to catch up"):
+        copy(table, to, catch_up=True)
+    assert not to.exists()
+    copy(table, to)
+    with pytest.raises(UsageProblem, match="exists already"):
+        copy(table, to, catch_up=False)
+    shutil.copytree(table, tmp_path / "other")
+    with pytest.raises(RefusedError, match="will not write to this Iceberg table"):
+        copy(tmp_path / "other", to)
+
+
+def test_rows_of_somebody_else_stop_a_catch_up(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    copy(table, to)
+    theirs = pa.table({"a": pa.array([7], pa.int32()), "b": ["theirs"]})
+    iceberg = DirectoryCatalog(*open_location(str(to)), {}).load_table()
+    with iceberg.transaction() as change:
+        change.set_properties({"write.format.default": "parquet"})
+    iceberg.append(theirs)
+    with pytest.raises(RefusedError, match="somebody wrote to the copy"):
+        copy(table, to)
+    assert rows(to) == [(1, "a"), (7, "theirs")]
+
+
+def test_of_two_runs_at_once_one_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    copy(table, to)
+    write_acid(table / D2 / "bucket_00000", insert(2, 0, (2, "b")))
+    commit, raced = target_module.Target.commit, []
+
+    def overtaken(self: Any, *args: Any) -> int:
+        if not raced:
+            raced.append(True)
+            copy(table, to)
+        return commit(self, *args)
+
+    monkeypatch.setattr(target_module.Target, "commit", overtaken)
+    before = {path.name for path in (to / "data").iterdir()}
+    with pytest.raises(ConflictError, match="changed by somebody else"):
+        copy(table, to)
+    assert rows(to) == [(1, "a"), (2, "b")]
+    assert len({path.name for path in (to / "data").iterdir()} - before) == 1, "the loser removes its files"
+
+
+@pytest.mark.parametrize("last", ["write", "commit"])
+def test_a_copy_that_failed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("power cut")
+
+    with monkeypatch.context() as patched:
+        name = "acidctl.iceberg.request.write_copy" if last == "write" else "acidctl.iceberg.target.Target.commit"
+        patched.setattr(name, broken)
+        with pytest.raises((OSError, AcidctlError)):
+            copy(table, to)
+    copy(table, to, catch_up=False)
+    assert rows(to) == [(1, "a")]
+
+
+def test_unions_reserved_and_double_names_are_refused_by_name(tmp_path: Path, acidctl: Acidctl) -> None:
+    write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1,)), row=struct(_file=OrcType("int")))
+    found = acidctl("migrate", tmp_path / "t", "--to", tmp_path / "copy", "--yes")
+    assert found.status == RefusedError.exit_status
+    assert "_file" in found.err
+    assert not (tmp_path / "copy").exists()
+    found = acidctl("migrate", tmp_path / "t", "--to", "iceberg:nothing", "--yes")
+    assert found.status == UsageProblem.exit_status
+
+
+def test_a_column_is_left_out(tmp_path: Path) -> None:
+    write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    copy(tmp_path / "t", tmp_path / "copy", drop_column=("B",))
+    assert rows(tmp_path / "copy") == [(1,)]
+    with pytest.raises(UsageProblem, match="no column"):
+        copy(tmp_path / "t", tmp_path / "copy2", drop_column=("x",))
