@@ -20,6 +20,7 @@ _LAZY = {
     "TableScan": "acidctl.rows.scan.table_scan",
     "create": "acidctl.verbs.writing.writable_table",
     "find": "acidctl.locations",
+    "migrate": "acidctl.api",
     "open_table": "acidctl.rows.scan.table",
 }
 """Where public names are defined; the stub beside this file declares them."""
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "create",
     "find",
+    "migrate",
     "open_table",
 ]
 

@@ -1,4 +1,5 @@
 from acidctl.api import Location as Location
+from acidctl.api import migrate as migrate
 from acidctl.locations import find as find
 from acidctl.rows.scan.table import PartitionLocation as PartitionLocation
 from acidctl.rows.scan.table import Table as Table
@@ -18,6 +19,7 @@ __all__ = [
     "__version__",
     "create",
     "find",
+    "migrate",
     "open_table",
 ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ from acidctl.rows.past.history import History, read_history
 from acidctl.rows.scan.table import Table
 from acidctl.validation.findings import Depth
 from acidctl.validation.report import Report
+from acidctl.verbs import migrate as verb
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.tables import HiveTable
+    from acidctl.verbs.migrate import Migrated
 
 DAY = 86400.0
 """Seconds."""
@@ -424,6 +427,36 @@ _ELSEWHERE = {
     "apply": ("plans in files are for the command line", "run `acidctl clean --apply`"),
 }
 """Options of commands that verbs of Python do not take: why, and what to do."""
+
+
+def migrate(
+    url: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    metastore: str | Mapping[str, str] | None = None,
+    snapshot: str | ValidWriteIds | SnapshotSpec | None = None,
+    **options: Any,
+) -> Migrated:
+    """Copy the rows of a table to an Iceberg table, and compare both, as ``acidctl migrate`` does.
+
+    Args:
+        url, storage_options, metastore, snapshot: see :func:`acidctl.open_table`.
+        to: ``iceberg:CATALOG/db.table``, or a directory.
+        options: further ones of :class:`acidctl.verbs.migrate.MigrateOptions`; with ``catch_up=True`` the copy exists
+            and is brought up to date.
+
+    Raises:
+        AcidctlError: a column or file cannot be copied, or the copy was changed by somebody else; nothing new is
+            visible in it.
+        VerifyError: the rows differ afterwards.
+    """
+    chosen = verb.MigrateOptions(to=os.fspath(to), **options)
+    warehouse = open_warehouse(metastore)
+    with closing(warehouse) if warehouse else nullcontext():
+        resolver = SnapshotResolver(SnapshotSpec.of(snapshot), warehouse)
+        selection = Selection((as_path(url),), storage_of(storage_options), resolver)
+        return list(verb.migrate(selection, chosen, Events()))[-1]
 
 
 def _refuse_elsewhere(verb: str, options: Mapping[str, Any], *names: str) -> None:

@@ -198,6 +198,10 @@ SHAPES: dict[str, Shape] = {
         **_OUTCOME, **_TO_WRITE, **_TO_COMPACT, **_TO_CLEAN, **_IN_TRASH, "events?": "int", "isKnown?": "bool",
         "steps?": ["str"], "files?": "any",
     },
+    "migrate": {
+        **_OUTCOME, "verb": "str", "target": "str", "snapshotId": "int?", "filesCopied": "int", "bytesCopied": "int",
+        "rowsAdded": "int", "positionDeletes": "int", "columnsEncoded": "map", "columns": "map", "proof": "str?",
+    },
     "clean": {**_OUTCOME, **_TO_CLEAN},
     "restore": {**_OUTCOME, **_IN_TRASH},
     "nightly": {

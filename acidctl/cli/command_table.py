@@ -25,7 +25,7 @@ ORDER = (
     "status", "report", "ls", "why", "meta", "log",
     "cat", "dump", "diff", "history", "blame", "erasure",
     "create", "insert", "update", "delete", "erase", "merge", "truncate",
-    "compact", "clean", "restore", "purge", "nightly",
+    "compact", "clean", "restore", "purge", "nightly", "migrate",
     "validate", "repair", "demo", "explain", "doctor", "completion",
     "tables", "txns", "locks", "compactions", "request", "abort", "initiator", "worker", "cleaner", "housekeep",
 )  # fmt: skip
@@ -75,6 +75,7 @@ AFTER_INTERRUPT = {
     "clean": "run it again: it plans what is left",
     "restore": "run it again: it moves back what is left",
     "purge": "run it again: it deletes what is left",
+    "migrate": "nothing new is visible in the copy: run it again",
     "nightly": "run it again, or wait for the next run: it goes on with what is left",
     "hive request": "see what was asked for: acidctl hive compactions",
     "hive abort": "run it again: it says what is still there",

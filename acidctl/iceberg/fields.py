@@ -115,6 +115,9 @@ def _field(id_: int, name: str, kind: OrcType, path: str, ids: Iterator[int]) ->
         why = "its files do not state the precision of the decimals"
         raise RefusedError(f"column {path} cannot become a column of Iceberg", why, "name the table: hive:db.table")
     if kind.kind == "struct":
+        if not kind.children:
+            why = "it is a struct without fields, which no reader of Iceberg takes"
+            raise RefusedError(f"column {path} cannot become a column of Iceberg", why, "leave it out by --drop-column")
         _refuse_names(kind, f"{path}.")
     names = kind.names or {"array": ("element",), "map": ("key", "value")}.get(kind.kind, ())
     own = [next(ids) for _ in kind.children]

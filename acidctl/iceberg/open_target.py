@@ -37,7 +37,7 @@ class OpenedTarget:
 
         return find_target(self.catalog, self.name)
 
-    def create(self, columns: Sequence[Field], partition: Sequence[Field], source: str) -> Target:
+    def create(self, columns: Sequence[Field], partition: Sequence[Field], source: tuple[str, str]) -> Target:
         """Create the table, see :func:`acidctl.iceberg.target.create_target`."""
         from acidctl.iceberg.target import create_target
 

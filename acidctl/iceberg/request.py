@@ -38,6 +38,8 @@ class CopyRequest:
     ) -> None:
         self._table, self._opened, self._storage = table, opened, storage
         self.target = opened.find()
+        hive = table.found[0].hive
+        self._source = table.path, ":".join(map(str, hive.made)) if hive else ""
         self._snapshots: Sequence[Snapshot] = table.snapshots_at(None)
         self._row = self._row_type()
         self._dropped = {name.lower() for name in dropped}
@@ -89,12 +91,12 @@ class CopyRequest:
                     "there is no copy to catch up with", "the Iceberg table does not exist", "leave out --catch-up"
                 )
             return
-        if target.source != self._table.path:
-            raise RefusedError(
-                "will not write to this Iceberg table",
-                f"it is a copy of {target.source}" if target.source else "acidctl did not make it",
-                "name another target",
-            )
+        name, id_ = target.source
+        if (name, id_) != self._source:
+            why = f"it is a copy of {name}" if name else "acidctl did not make it"
+            if name == self._table.path:
+                why = f"it is a copy of another table {name}, which was dropped since"
+            raise RefusedError("will not write to this Iceberg table", why, "name another target")
         if target.is_empty:
             return
         if target.write_ids is None:
@@ -140,7 +142,7 @@ class CopyRequest:
             ConflictError: somebody else made the table, or a snapshot, meanwhile.
         """
         if self.target is None:
-            self.target = self._opened.create(self._fields, self._keys, self._table.path)
+            self.target = self._opened.create(self._fields, self._keys, self._source)
             if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
                 plan = self.plan()  # PyIceberg gave other ids
         target = self.target

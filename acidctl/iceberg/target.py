@@ -35,6 +35,9 @@ from acidctl.storage.port import FileSystem
 SOURCE = "acidctl.source"
 """The table property that names the Hive table."""
 
+SOURCE_ID = "acidctl.source-id"
+"""The table property that differs if the Hive table was dropped and made again; empty without a metastore."""
+
 WRITE_IDS = "acidctl.write-ids"
 """The property of a snapshot that holds the write-id list of the source."""
 
@@ -136,9 +139,9 @@ class Target:
         self.partition = tuple(field for field in every if field.id in keys)
 
     @property
-    def source(self) -> str:
-        """Return the name of the Hive table that it is a copy of; empty if acidctl did not make it."""
-        return self.table.properties.get(SOURCE, "")
+    def source(self) -> tuple[str, str]:
+        """Return the name and the id of the Hive table that it is a copy of; empty if acidctl did not make it."""
+        return self.table.properties.get(SOURCE, ""), self.table.properties.get(SOURCE_ID, "")
 
     @property
     def write_ids(self) -> str | None:
@@ -203,14 +206,18 @@ def find_target(catalog: Catalog, name: str) -> Target | None:
 
 
 def create_target(
-    catalog: Catalog, name: str, fields: tuple[Sequence[Field], Sequence[Field]], location: str | None, source: str
+    catalog: Catalog,
+    name: str,
+    fields: tuple[Sequence[Field], Sequence[Field]],
+    location: str | None,
+    source: tuple[str, str],
 ) -> Target:
     """Create an empty table of format version 2; its columns get ids of PyIceberg's choice.
 
     Args:
         fields: its columns, and those that are partition keys.
         location: its directory; None leaves the choice to the catalog.
-        source: the name of the Hive table.
+        source: the name of the Hive table, and its id.
 
     Raises:
         ConflictError: somebody else has just made it.
@@ -225,7 +232,8 @@ def create_target(
         "format-version": "2",
         "write.format.default": "orc",
         "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
-        SOURCE: source,
+        SOURCE: source[0],
+        SOURCE_ID: source[1],
     }
     try:
         if isinstance(catalog, DirectoryCatalog):

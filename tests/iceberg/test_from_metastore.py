@@ -1,0 +1,93 @@
+"""Copies of tables that a metastore knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import StaticTable
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
+from support.metastore.writable import writable
+
+import acidctl
+from acidctl.base.errors import RefusedError
+from acidctl.outcome import Result
+from acidctl.verbs.migrate import Migrated
+
+
+@pytest.fixture
+def hive() -> Iterator[FakeHive]:
+    with FakeHive(4, remembers=True) as made:
+        yield made
+
+
+def copy(hive: FakeHive, to: Path, **options: Any) -> Migrated:
+    options = {"catch_up": (to / "metadata").exists(), **options}
+    return acidctl.migrate("hive:db.t", to, metastore=hive.address, **options)
+
+
+def rows(to: Path) -> list[tuple[Any, ...]]:
+    found = StaticTable.from_metadata(str(to)).scan().to_arrow().to_pylist()
+    return sorted((tuple(row.values()) for row in found), key=str)
+
+
+def test_a_write_id_that_is_committed_late(hive: FakeHive, tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table)
+    first, late, third = hive.begin_many(3)
+    hive.write_ids["db.t"] = [first, late, third]
+    for at in (1, 2, 3):
+        write_acid(table / f"delta_{at:07}_{at:07}_0000" / "bucket_00000", insert(at, 0, (at, f"w{at}")))
+    hive.end(first)
+    hive.end(third)
+    assert (copy(hive, to).rows, rows(to)) == (2, [(1, "w1"), (3, "w3")])
+    hive.end(late)
+    done = copy(hive, to)
+    assert (done.rows, done.deleted, rows(to)) == (1, 0, [(1, "w1"), (2, "w2"), (3, "w3")])
+    assert not hive.locks, "the lock of the reader is released"
+    assert hive.wanted_locks, "there was one"
+
+
+def test_statements_of_acidctl_are_followed(hive: FakeHive, tmp_path: Path) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t", keys="p string")
+    table = acidctl.Hive(hive.address).table("db.t")
+    table.insert(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x", "y", None], "p": ["k", "l", None]}))
+    assert copy(hive, to).rows == 3
+    table.update("b = 'new'", where="a = 1")
+    table.delete(where="a = 2")
+    done = copy(hive, to)
+    assert (done.rows, done.deleted) == (1, 2)
+    assert {row[:2] for row in rows(to)} == {(1, "new"), (3, None)}
+    assert copy(hive, to).result is Result.NOTHING_TO_DO
+
+
+def test_a_table_that_was_dropped_and_made_again(hive: FakeHive, tmp_path: Path) -> None:
+    """Its write ids begin again, so that its rows have the keys of other rows."""
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table)
+    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    copy(hive, to)
+    hive.tables["db", "t"] = replace(hive.tables["db", "t"], created=77)
+    with pytest.raises(RefusedError, match="will not write to this Iceberg table"):
+        copy(hive, to)
+    assert rows(to) == [(1, "x")]
+
+
+def test_columns_that_were_changed_since(hive: FakeHive, tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table)
+    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    copy(hive, to)
+    storage = hive.tables["db", "t"].storage
+    assert storage
+    changed = (replace(storage.columns[0], type="bigint"), *storage.columns[1:])
+    hive.tables["db", "t"] = replace(hive.tables["db", "t"], storage=replace(storage, columns=changed))
+    with pytest.raises(RefusedError, match="cannot catch up") as found:
+        copy(hive, to)
+    assert "have changed: a" in found.value.why
