@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
+from hashlib import sha256
 
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
@@ -11,7 +13,7 @@ from acidctl.iceberg.copy import CopyPlan, Partition, copied_files, open_file, p
 from acidctl.iceberg.fields import Field, fields_for
 from acidctl.iceberg.open_target import OpenedTarget
 from acidctl.iceberg.proof import copy_digest, source_digest
-from acidctl.iceberg.target import WRITE_IDS, Target, values_of
+from acidctl.iceberg.target import Target, values_of
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.convert.matching import table_row_type
@@ -125,6 +127,8 @@ class CopyRequest:
     def plan(self) -> CopyPlan:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
         target = self.target
+        if target and target.seen == self._seen:
+            return CopyPlan((), (), 0)
         copied = copied_files(target, self._storage) if target else {}
         fields = iter(target.columns if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
@@ -150,12 +154,27 @@ class CopyRequest:
         written = write_copy(plan, target, (fs, join(path, "data")), jobs, on_bytes)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         try:
-            return target.commit(written.files, written.deletes, {WRITE_IDS: ids})
+            return target.commit(written.files, written.deletes, ids, self._seen)
         except ConflictError:
             for url in (*(file.url for file in written.files), *(file.url for file in written.deletes)):
                 with suppress(AcidctlError):
                     fs.remove_tree(open_file(url, self._storage)[1])
             raise
+
+    def note_seen(self) -> None:
+        """Note that the copy shows all rows of these files, so that the next run need not read their ids."""
+        if self.target and self.target.seen != self._seen:
+            self.target.remember(self._seen)
+
+    @cached_property
+    def _seen(self) -> str:
+        """Return a digest of everything that decides which rows the source shows; files never change."""
+        digest = sha256()
+        for part in self._partitions():
+            digest.update(repr((part.values, str(part.snapshot.write_ids))).encode())
+            for file in part.snapshot.files():
+                digest.update(repr((file.path, file.size, part.snapshot.logical_length(file))).encode())
+        return digest.hexdigest()
 
     def prove(self) -> str:
         """Read both tables and compare them; return how, as the end of a sentence.

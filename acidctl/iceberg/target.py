@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -37,6 +38,9 @@ SOURCE = "acidctl.source"
 
 SOURCE_ID = "acidctl.source-id"
 """The table property that differs if the Hive table was dropped and made again; empty without a metastore."""
+
+SEEN = "acidctl.seen"
+"""The table property with a digest of the files and write ids of the source that the copy shows."""
 
 WRITE_IDS = "acidctl.write-ids"
 """The property of a snapshot that holds the write-id list of the source."""
@@ -150,6 +154,16 @@ class Target:
         return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(WRITE_IDS)
 
     @property
+    def seen(self) -> str:
+        """Return the digest of what the copy shows; empty if it is not known."""
+        return self.table.properties.get(SEEN, "") if self.write_ids is not None else ""
+
+    def remember(self, seen: str) -> None:
+        """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
+        with suppress(CommitFailedException), self.table.transaction() as transaction:
+            transaction.set_properties({SEEN: seen})
+
+    @property
     def location(self) -> str:
         """Return the URL of its directory."""
         return self.table.location()
@@ -173,8 +187,12 @@ class Target:
         """Return a path as the metadata of the table names it."""
         return url_of(fs, path)
 
-    def commit(self, files: Iterable[NewFile], deletes: Iterable[NewDeletes], properties: Mapping[str, str]) -> int:
+    def commit(self, files: Iterable[NewFile], deletes: Iterable[NewDeletes], write_ids: str, seen: str) -> int:
         """Commit one snapshot, and return its id.
+
+        Args:
+            write_ids: the write-id lists of the source.
+            seen: see :attr:`seen`.
 
         Raises:
             ConflictError: another snapshot was committed since the table was loaded.
@@ -183,7 +201,8 @@ class Target:
         operation = Operation.APPEND if self.is_empty else Operation.OVERWRITE
         try:
             with self.table.transaction() as transaction:
-                delta = RowDelta(transaction, operation, dict(properties))
+                transaction.set_properties({SEEN: seen})
+                delta = RowDelta(transaction, operation, {WRITE_IDS: write_ids})
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
                     delta.append_data_file(_data_file(file, spec))

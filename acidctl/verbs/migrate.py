@@ -146,6 +146,8 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         )
 
     if plan.is_empty and request.target is not None:
+        if not options.dry_run:
+            request.note_seen()
         yield outcome(Result.NOTHING_TO_DO)
         return
     if options.dry_run or events.shows_plans:

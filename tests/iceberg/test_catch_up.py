@@ -152,12 +152,25 @@ def test_rows_of_somebody_else_stop_a_catch_up(tmp_path: Path) -> None:
     assert rows(to) == [(1, "a"), (7, "theirs")]
 
 
+def test_a_run_with_nothing_new_reads_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    copy(table, to)
+    shutil.copytree(table / D1, table / "base_0000001")
+    assert copy(table, to).result is Result.NOTHING_TO_DO, "a compaction"
+    snapshots = len(StaticTable.from_metadata(str(to)).snapshots())
+    monkeypatch.setattr("acidctl.iceberg.request.plan_copy", lambda *_: pytest.fail("files are compared"))
+    assert copy(table, to).result is Result.NOTHING_TO_DO
+    assert snapshots == 1
+
+
 def test_of_two_runs_at_once_one_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
     write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
     copy(table, to)
     write_acid(table / D2 / "bucket_00000", insert(2, 0, (2, "b")))
-    commit, raced = target_module.Target.commit, []
+    commit = target_module.Target.commit
+    raced: list[bool] = []
 
     def overtaken(self: Any, *args: Any) -> int:
         if not raced:

@@ -1,0 +1,140 @@
+"""Copies in Iceberg, read by Spark with Iceberg's own library."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.files.acid_files import acid_batch, write_acid, write_deletes
+from support.made.random_values import everything, random_array
+from support.paths import PYTHONPATH
+from support.servers.hdfs_server import ServerUnavailable
+from support.servers.jars import fetch
+from support.spark.older_pyspark import older_pyspark
+
+import acidctl
+from acidctl.base.errors import EnvironmentProblem
+from acidctl.orc.types import OrcType, row_of
+from acidctl.orc.write.writer_settings import WriterSettings
+from acidctl.spark.driver.session_plan import choose_java
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+CODE = """
+import json, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+
+settings, target, conditions = sys.argv[1:]
+builder = SparkSession.builder.master("local[1]")
+for name, value in json.loads(settings).items():
+    builder = builder.config(name, value)
+frame = builder.getOrCreate().read.format("iceberg").load(target)
+found = [[row.asDict(recursive=True) for row in frame.collect()]]
+for condition in json.loads(conditions):
+    found.append(sorted(row["id"] for row in frame.where(condition).select("id").collect()))
+Path(target, "found.json").write_text(json.dumps([frame.columns, *found], default=str))
+"""
+
+KINDS = row_of(
+    [("id", OrcType("int")), *(pair for pair in everything(unions=False).fields() if pair[0] not in ("e", "z"))]
+)
+ROWS = 600
+
+
+def batch_of(seed: int) -> pa.RecordBatch:
+    """Rows of every type that Iceberg has, with an id each."""
+    rng = random.Random(seed)
+    columns = [random_array(kind, ROWS, rng) for kind in KINDS.children[1:]]
+    days = KINDS.names.index("day") - 1
+    columns[days] = pa.array([rng.randrange(-100_000, 1_000_000) for _ in range(ROWS)], pa.int32()).view(pa.date32())
+    ids = pa.array(range(seed * ROWS, (seed + 1) * ROWS), pa.int32())
+    return pa.RecordBatch.from_arrays([ids, *columns], names=list(KINDS.names))
+
+
+def shown(value: Any) -> Any:
+    """A value as text that both libraries give; Iceberg cuts nanoseconds."""
+    if isinstance(value, dict):
+        return {key: shown(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        pairs = all(isinstance(one, tuple) and len(one) == 2 for one in value) and bool(value)
+        return {str(key): shown(one) for key, one in value} if pairs else [shown(one) for one in value]
+    if isinstance(value, datetime):
+        return str(value)[:26]
+    if isinstance(value, bytes | bytearray):
+        return str(bytearray(value))
+    return value if value is None or isinstance(value, bool | int) else str(value)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Return the columns, the rows, and the ids that meet each condition, of the table in a directory."""
+    try:
+        pyspark, jars = older_pyspark(), fetch("lakehouse4") / "lib"
+        java = choose_java(os.environ)
+    except (ServerUnavailable, EnvironmentProblem) as reason:
+        pytest.skip(str(reason))
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.datetime.java8API.enabled": "true",
+    }
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    environ |= {
+        "JAVA_HOME": java.home_for_spark(folder),
+        "PYTHONPATH": f"{pyspark}{os.pathsep}{PYTHONPATH}",
+        "TZ": "UTC",
+    }
+
+    def ask(target: Path, *conditions: str) -> Any:
+        line = [sys.executable, "-c", CODE, json.dumps(settings), str(target), json.dumps(conditions)]
+        done = subprocess.run(line, env=environ, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads((target / "found.json").read_text())
+
+    return ask
+
+
+def test_every_type_and_deletes_and_partitions(read: Callable[..., Any], tmp_path: Path) -> None:
+    table, target = tmp_path / "t", tmp_path / "copy"
+    settings = WriterSettings(stride=1000, bloom_columns=("s", "i8"))
+    for seed, part in enumerate(("k=a %3D b", "k=__HIVE_DEFAULT_PARTITION__")):
+        events = acid_batch(batch_of(seed), write_id=1)
+        path = table / part / "delta_0000001_0000001_0000" / "bucket_00000"
+        write_acid(path, events, row=KINDS, settings=settings, calendar=2)
+        write_deletes(table / part, 2, 1, range(0, ROWS, 7), row=KINDS)
+    acidctl.migrate(table, target)
+    conditions = ["i8 > 100", "m < 0", "c = 'ab'", "s = '日本'", "i1 = 7", "f is null", "b", "d <= 1e10", "k = 'a = b'"]
+    columns, rows, *found = read(target, *conditions)
+    expected = acidctl.open_table(table).scan().to_table()
+    assert columns == expected.column_names
+    char = "c"
+    ours = [
+        {name: shown(value.rstrip(" ") if name == char and value else value) for name, value in row.items()}
+        for row in expected.to_pylist()
+    ]
+    key = ours[0].keys() - {"q", "a", "k", "raw"}
+    theirs = [{name: shown(value) for name, value in row.items()} for row in rows]
+    differing = [
+        (name, mine[name], theirs_[name])
+        for mine, theirs_ in zip(
+            sorted(ours, key=lambda row: row["id"]), sorted(theirs, key=lambda row: row["id"]), strict=True
+        )
+        for name in sorted(key)
+        if mine[name] != theirs_[name]
+    ]
+    assert not differing, differing[:3]
+    for condition, ids in zip(conditions, found, strict=True):
+        wanted = acidctl.open_table(table).scan(["id"], where=condition.replace("c = 'ab'", "c = 'ab   '"))
+        assert ids == sorted(wanted.to_table()["id"].to_pylist()), condition
