@@ -24,7 +24,7 @@ class OpenedTarget:
 
     Attributes:
         name: in the catalog; empty for a directory.
-        location: the directory of a new table; None leaves the choice to the catalog.
+        location: the directory of the table, if the user named it; None leaves the choice to the catalog.
     """
 
     catalog: Catalog
@@ -66,7 +66,7 @@ def open_target(text: str, settings: Mapping[str, str], location: str | None) ->
         if location is not None:
             raise UsageProblem("--target-location is for tables of a catalog", f"{text} is a directory itself", "")
         fs, path = open_location(text)
-        return OpenedTarget(DirectoryCatalog(fs, path, dict(settings)), "", None)
+        return OpenedTarget(DirectoryCatalog(fs, path, dict(settings)), "", fs.display(path))
     name, _, table = text.removeprefix(PREFIX).partition("/")
     if not name or table.count(".") < 1 or not all(table.split(".")):
         raise UsageProblem(f"{text} names no table", "", f"write {PREFIX}CATALOG/db.table, or a directory")

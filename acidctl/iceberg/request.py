@@ -53,8 +53,23 @@ class CopyRequest:
         kept = [pair for pair, is_wanted in zip(self._row.fields(), self._wanted, strict=True) if is_wanted]
         fields = fields_for(row_of([*kept, *keys]))
         self._fields, self._keys = fields[: len(kept)], fields[len(kept) :]
+        if opened.location is not None:
+            self._require_apart(opened.location)
         if self.target:
             self._require_columns(self.target)
+
+    def _require_apart(self, location: str) -> None:
+        """Refuse a target in the directories of the source, or around them.
+
+        Raises:
+            RefusedError: see above.
+        """
+        fs, path = open_location(location, self._storage)
+        for found in self._table.found:
+            own = found.location.table_path
+            if fs.url == found.fs.url and (f"{own}/".startswith(f"{path}/") or f"{path}/".startswith(f"{own}/")):
+                why = f"it is at, in or around {found.shown}, which belongs to Hive"
+                raise RefusedError(f"will not write to {location}", why, "name a directory beside the table")
 
     def _row_type(self) -> OrcType:
         declared = self._snapshots[0].declared
@@ -150,6 +165,7 @@ class CopyRequest:
             if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
                 plan = self.plan()  # PyIceberg gave other ids
         target = self.target
+        self._require_apart(target.location)
         fs, path = open_location(target.location, self._storage)
         written = write_copy(plan, target, (fs, join(path, "data")), jobs, on_bytes)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))

@@ -213,6 +213,14 @@ def test_unions_reserved_and_double_names_are_refused_by_name(tmp_path: Path, ac
     assert found.status == UsageProblem.exit_status
 
 
+@pytest.mark.parametrize("target", ["sales/t", "sales/t/copy", "sales/t/k=1/copy", "sales"])
+def test_a_target_at_in_or_around_the_table_is_refused(target: str, tmp_path: Path) -> None:
+    write_acid(tmp_path / "sales" / "t" / "k=1" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    with pytest.raises(RefusedError, match="will not write to"):
+        copy(tmp_path / "sales" / "t", tmp_path / target)
+    assert not [path for path in tmp_path.rglob("*") if path.name in ("metadata", "data")]
+
+
 def test_a_column_is_left_out(tmp_path: Path) -> None:
     write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
     copy(tmp_path / "t", tmp_path / "copy", drop_column=("B",))
