@@ -1,6 +1,6 @@
 """What acidctl needs of PyIceberg that has no public name: position deletes, and tables without a catalog.
 
-PyIceberg's version is pinned for this module, and tests/iceberg/test_private_api.py holds what it relies on.
+PyIceberg's version is pinned for this module; tests/iceberg reads what it writes by PyIceberg and by Spark.
 """
 
 from __future__ import annotations
