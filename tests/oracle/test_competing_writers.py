@@ -1,4 +1,4 @@
-"""Writers that change one row at the same time, on a metastore on PostgreSQL: no change is lost."""
+"""Writers that change one row at the same time, Hive and Trino among them, on PostgreSQL: no change is lost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveError, HiveServer
 from support.servers.metastore_server import MetastoreServer
 from support.servers.postgres_server import PostgresServer
+from support.servers.trino_server import TrinoError, TrinoServer
 
 from acidctl.base.errors import ExitStatus
 
@@ -56,6 +57,25 @@ def by_hive(hive: HiveServer, statement: str) -> int:
     try:
         hive.sql(statement)
     except HiveError:
+        return ExitStatus.REFUSED
+    return 0
+
+
+@pytest.fixture(scope="module")
+def trino(hive: HiveServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrinoServer]:
+    try:
+        server = TrinoServer(tmp_path_factory.mktemp("trino") / "trino", {"hive": hive.address})
+    except ServerUnavailable as reason:
+        pytest.skip(str(reason))
+    yield server
+    server.stop()
+
+
+def by_trino(trino: TrinoServer, statement: str) -> int:
+    try:
+        trino.sql("hive", statement)
+    except TrinoError as error:
+        print(error)
         return ExitStatus.REFUSED
     return 0
 
@@ -114,3 +134,28 @@ def test_a_row_is_deleted_once_and_inserts_stay(hive: HiveServer) -> None:
     assert done["insert"] == TIMES, "an insert waits for nobody"
     assert found == expected if done["delete"] else found == {**expected, ("1", "0"): 1}
     assert hive.sql("select count(*) from mixed") == [[str(found.total())]]
+
+
+@pytest.mark.parametrize("hive", [4], ids=["hive-4.0"], indirect=True)  # it changes no table of Hive 3's metastore
+def test_increments_beside_trino_are_never_lost(hive: HiveServer, trino: TrinoServer) -> None:
+    hive.sql(
+        "drop table if exists shared",
+        "create table shared (id int, n int) stored as orc tblproperties('transactional'='true')",
+        "insert into shared values (1, 0), (2, 0)",
+    )
+    assert trino.sql("hive", "select count(*) from shared") == [[2]]
+
+    def ours(_: int) -> int:
+        return acidctl(hive, "update", "hive:default.shared", *STATEMENTS["update"])
+
+    with ThreadPoolExecutor(WRITERS + 1) as pool:
+        statement = "update shared set n = n + 1 where id = 1"
+        theirs = pool.submit(lambda: Counter(by_trino(trino, statement) for _ in range(2 * TIMES)))
+        own = Counter(pool.map(ours, range(WRITERS * TIMES)))
+    print(dict(own), dict(theirs.result()))
+    done = own[0] + theirs.result()[0]
+    assert min(own[0], theirs.result()[0]) > 0, "both of them committed"
+    rows = [["1", str(done)], ["2", "0"]]
+    assert hive.sql("select id, n from shared order by id") == rows
+    assert [[str(value) for value in row] for row in trino.sql("hive", "select id, n from shared order by id")] == rows
+    assert len(hive.sql("show locks")) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,3 +123,36 @@ def test_a_table_with_partitions_and_buckets(spark: Any, real_hive: HiveServer, 
             [*(number for number in ids if number in (1000, 130) or number >= 120 or number % 3 != 1), *range(200, 210)]
         )
     )
+
+
+def test_a_stream(spark: Any, real_hive: HiveServer, tmp_path: Path) -> None:
+    """Its epochs, one of them repeated, lie between statements and a compaction of Hive's."""
+    register(spark)
+    table, source = made(real_hive, "by_stream"), str(tmp_path / "source")
+    table.run("insert into by_stream values (1000, 'hive')")
+
+    def follow() -> None:
+        stream = spark.readStream.schema("id int, name string").parquet(source)
+        options = {"metastore": real_hive.metastore, "checkpointLocation": str(tmp_path / "checkpoint"), "wait": "1m"}
+        writer = stream.writeStream.format("hive_acid").options(**options).trigger(availableNow=True)
+        writer.start("hive:default.by_stream").awaitTermination()
+
+    frame(spark, 0, 10).write.parquet(source)
+    follow()
+    table.check([*range(10), 1000])
+    table.run("update by_stream set name = 'u' where id in (3, 1000)", "delete from by_stream where id = 4")
+    ids = [number for number in (*range(10), 1000) if number != 4]
+    for name in ("0", ".0.crc"):
+        (tmp_path / "checkpoint" / "commits" / name).unlink()  # as if the driver had died before Spark's own note
+    follow()
+    table.check(ids)
+    table.run("alter table by_stream compact 'major'")
+    real_hive.round("Worker")
+    frame(spark, 10, 20).write.mode("append").parquet(source)
+    follow()
+    ids = sorted([*ids, *range(10, 20)])
+    table.check(ids)
+    table.run("update by_stream set name = 'u' where id = 15", "delete from by_stream where id = 16")
+    table.check([number for number in ids if number != 16])
+    (told,) = acidctl.Location(table.path).log()
+    assert (told.verb, told.facts["transactions"], told.facts["inserted"]) == ("stream", 2, 20)
