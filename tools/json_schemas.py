@@ -328,11 +328,6 @@ SHAPES: dict[str, Shape] = {
         "errors": ["map"], "totals": {"locations": "map", "bytes": "map", "failures": "int"},
         "locations": ["map"],
     },
-    "log-line": {
-        "time": "time", "level": "str", "command": "str", "message": "str", "why?": "str", "hint?": "str",
-        "error?": "str", "location?": "str", "exitStatus?": "int", "done?": "int", "total?": "int", "unit?": "str",
-        "perSecond?": "num", "secondsLeft?": "int",
-    },
 }  # fmt: skip
 """What an object of a command has besides `schema_version`; `apply` prints those of clean, `purge` of restore."""
 

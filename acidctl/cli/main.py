@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import NoReturn
 
 import click
-from click.core import ParameterSource
 
 from acidctl import __version__
 from acidctl.base.errors import AcidctlError, ExitStatus, UnexpectedError, unexpected
@@ -32,7 +31,7 @@ _SELDOM = 100_000
 COMPLETION = "_ACIDCTL_COMPLETE"
 """The variable that the completion scripts of shells set."""
 
-GLOBAL = ("--log-format", "--profile", "--config", "--color", "--set")
+GLOBAL = ("--profile", "--config", "--color", "--set")
 """Program options with a value; like --debug they may stand anywhere on the line."""
 
 SWITCHES = ("--no-pager", "-v", "--verbose", "-q", "--quiet")
@@ -56,14 +55,6 @@ class Program(LazyGroup):
     epilog="Exit statuses, examples and the JSON forms are in `man acidctl`; the source has more in docs/.",
 )
 @click.option("--debug", is_flag=True, expose_value=False, envvar="ACIDCTL_DEBUG", help="Show the trace of an error.")
-@click.option(
-    "--log-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    envvar="ACIDCTL_LOG_FORMAT",
-    help="json: every line on standard error is one object.",
-)
 @click.option("-v", "--verbose", is_flag=True, help="Give every location, entry, file and finding its own line.")
 @click.option(
     "-q",
@@ -105,7 +96,6 @@ class Program(LazyGroup):
 @click.pass_context
 def cli(
     ctx: click.Context,
-    log_format: str,
     verbose: bool,
     quiet: bool,
     color: str,
@@ -124,8 +114,6 @@ def cli(
     """
     VERBOSITY.set(is_verbose=verbose, is_quiet=quiet, color=color)
     PAGING.is_off = no_pager
-    if log_format == "json":
-        _log_json(command_in(ctx.obj or ()))
     if ctx.invoked_subcommand == "completion":
         return  # shells call it at their start
     from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without
@@ -142,9 +130,6 @@ def cli(
     ctx.meta["acidctl.settings"] = settings
     if ctx.invoked_subcommand != "doctor":  # which tells a limit of the file from one of the environment
         configure({key: found.value for key, found in settings.below("limits").items()})
-    general = settings.get(("log-format",))
-    if general and general.value == "json" and ctx.get_parameter_source("log_format") == ParameterSource.DEFAULT:
-        _log_json(command_in(ctx.obj or ()))
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -162,8 +147,6 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         with standard_streams(), ending_signals(), _seldom_collected():
             # --debug may stand anywhere: users append it to a line that failed.
             line = with_program_options_first([arg for arg in given if arg != "--debug"])
-            if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
-                _log_json(command_in(line))
             status = _run(line, debug, has_crashed)
     except KeyboardInterrupt:  # before the command began, or while its end was reported
         status = ExitStatus.INTERRUPTED
@@ -257,23 +240,6 @@ def _split(arg: str) -> tuple[list[str], list[str]]:
     return [f"-{letter}" for letter in letters if letter in "vq"], [f"-{left}"] * bool(left)
 
 
-def value_of(option: str, line: Sequence[str]) -> str:
-    """Return the last value of an option on a line; empty without one."""
-    value = ""
-    for i, arg in enumerate(line):
-        if arg == option and i + 1 < len(line):
-            value = line[i + 1]
-        elif arg.startswith(f"{option}="):
-            value = arg.partition("=")[2]
-    return value
-
-
-def _log_json(command: str) -> None:
-    from acidctl.cli.output.logs import use_json  # noqa: PLC0415 - with JSON: only for --log-format
-
-    use_json(command)
-
-
 def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
     try:
         if has_crashed:
@@ -299,8 +265,7 @@ def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
         problem = unexpected(error)
         if debug:
             _trace(problem)
-        code = "" if type(problem) in (AcidctlError, UnexpectedError) else problem.code
-        _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
+        _say(problem.what, problem.why, problem.hint)
         return problem.exit_status
     return result if isinstance(result, int) else 0
 
@@ -323,22 +288,17 @@ def _clear_up() -> None:
         remove_unfinished(unfinished)
 
 
-def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
+def _say(what: str, why: str = "", hint: str = "") -> None:
     from acidctl.cli.output.console import show_error  # noqa: PLC0415 - only a failure needs it
 
-    show_error(what, why, hint, status=status, code=code)
+    show_error(what, why, hint)
 
 
 def _say_interrupted(hint: str) -> None:
-    """Print one line below the ^C of the terminal, or a record with the hint in a field of its own."""
-    from acidctl.cli.output.logs import json_log  # noqa: PLC0415 - only a failure needs it
-
-    if json_log():
-        _say("interrupted", "", hint, ExitStatus.INTERRUPTED)
-        return
+    """Print one line below the ^C of the terminal."""
     if sys.stderr.isatty():
         click.echo(err=True)
-    _say(f"interrupted; {hint}" if hint else "interrupted", "", "", ExitStatus.INTERRUPTED)
+    _say(f"interrupted; {hint}" if hint else "interrupted")
 
 
 def _show_usage(error: click.ClickException) -> None:
@@ -347,7 +307,7 @@ def _show_usage(error: click.ClickException) -> None:
         return
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"see `{context.command_path} --help`" if context else ""
-    _say(error.format_message(), _source_of(error), hint, error.exit_code)
+    _say(error.format_message(), _source_of(error), hint)
 
 
 def _source_of(error: click.ClickException) -> str:

@@ -14,7 +14,7 @@ from support.paths import REPO
 from acidctl.acid.reasons import Code
 from acidctl.base import errors
 from acidctl.cli.command_table import walk
-from acidctl.cli.config.settings import GENERAL, options_of
+from acidctl.cli.config.settings import options_of
 from acidctl.cli.report import metrics
 from acidctl.hive.stuck import Cause
 from acidctl.spark.datasource.load_options import METASTORE, NAMES, STORAGE
@@ -132,7 +132,6 @@ def test_the_list_of_typed_options_is_whole() -> None:
     names = set(re.findall(r"`--([a-z-]+)`", listed))
     typed = set().union(*(options_of(command, typed_only=True) for _, command in walk()))
     assert names == typed | {"config", "profile", "help", "version"}  # which say where to look, or what to print
-    assert {*GENERAL} <= table_names("docs/reference/configuration.md")
 
 
 def test_every_error_of_the_api_is_listed_with_its_code() -> None:

@@ -62,7 +62,7 @@ class ValidateScreen(RunReporter):
         if self._faults:
             error, count = self._faults[0], human_count(len(self._faults), "location")
             what = f"{count} could not be checked, and no file is to blame: {error.what}"
-            show_error(what, error.why, error.hint, status=error.exit_status, code=error.code)
+            show_error(what, error.why, error.hint)
 
     def exit_status(self, fail_on: str) -> int:
         """Return the status for findings of this severity, else for what could not be checked, else 0.

@@ -28,12 +28,9 @@ def effective(settings: Settings) -> dict[Name, Value]:
     for name, value in settings.items():
         if name[0] not in SUMMARIES:
             found[name] = value._replace(value=shown_setting(name[-1], value.value))
-    variables = {("log-format",): variable_of((), "log-format")} | {
-        ("limits", limit.key): limit.variable for limit in LIMITS
-    }
-    for name, variable in variables.items():
-        if text := os.environ.get(variable):
-            found[name] = Value(text, f"environment {variable}")
+    for limit in LIMITS:
+        if text := os.environ.get(limit.variable):
+            found["limits", limit.key] = Value(text, f"environment {limit.variable}")
     for limit in LIMITS:
         _ = limit.value  # raises if the environment has no number
     for path, command in walk():

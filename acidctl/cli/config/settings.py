@@ -2,7 +2,6 @@
 
 A file has a table for each command, whose keys are the command's options without the dashes::
 
-    log-format = "json"
     [clean]
     older-than = "48h"
     [compact]
@@ -37,8 +36,6 @@ from acidctl.cli.output.redact import is_secret_name, remember_pair
 
 if TYPE_CHECKING:
     from acidctl.verbs.policy import Policies, TablePolicy
-
-GENERAL = ("log-format",)
 
 Name = tuple[str, ...]
 """The place of a setting in a file without profiles: ``("clean", "older-than")``, ``("storage", URL, "user")``."""
@@ -203,15 +200,11 @@ def _read(at: _Place, table: Any) -> _Found:
     sections = {"storage": _storage, "limits": _limits, "metastore": _metastore, "policy": _policies}
     if not at.path:
         sections["profile"] = _profiles
-    for key, place, value in at.items(table, (*SUMMARIES, *GENERAL, *sections), "unknown command or setting"):
+    for key, place, value in at.items(table, (*SUMMARIES, *sections), "unknown command or setting"):
         if key in sections:
             yield from sections[key](place, value)
         elif command := command_named(key):
             yield from _options(place, value, command)
-        elif value in ("text", "json"):  # of log-format
-            yield place, value
-        else:
-            place.refuse("it must be text or json", 'write log-format = "json"')
 
 
 def _profiles(at: _Place, table: Any) -> _Found:
@@ -357,9 +350,6 @@ def policies_of(settings: Mapping[tuple[str, ...], Any]) -> Policies:
 
 # --- the environment ---
 
-_LOG_FORMAT = "ACIDCTL_LOG_FORMAT"
-"""A variable for every command, not of the command `log`."""
-
 
 def variable_of(path: Name, option: str) -> str:
     """Return the environment variable of an option: ``ACIDCTL_CLEAN_OLDER_THAN``."""
@@ -390,7 +380,7 @@ def wrong_variables(command: click.Command, path: Name) -> Iterator[UsageProblem
         if name in typed:
             why = f"{typed[name].opts[-1]} counts on the command line only"
             yield UsageProblem(f"{name} is set", why, f"unset {name}")
-        elif name not in known and name != _LOG_FORMAT:
+        elif name not in known:
             what = f"{name} is set, but `acidctl {' '.join(path)}` has no such option"
             yield UsageProblem(what, "", did_you_mean(name, list(known), f"unset {name}"))
 

@@ -16,7 +16,6 @@ import click
 
 from acidctl.base.printable import printable, printable_json
 from acidctl.cli.output.last_line import own_stream, terminal_columns
-from acidctl.cli.output.logs import SCHEMA_VERSION, json_log
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.cli.output.streams import on_terminal, uninterrupted
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 _SHOWN = 10
 _NARROWEST, UNBOUNDED = 20, 10_000
 """Widths in columns."""
-_LEVELS = {"warning:": "warning", "error:": "error"}
+SCHEMA_VERSION = 1
+"""The version of all JSON forms: while it stays, keys are only ever added."""
 _BEFORE_UNIT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:[KMGTP]?i?B|s|min|h|d)\b)"), "\x00"
 
 
@@ -56,14 +56,8 @@ def warn_of(texts: Sequence[str]) -> None:
         warn(f"and {len(texts) - _SHOWN} more like these")
 
 
-def show_error(
-    what: str, why: str, hint: str, *, status: int | None = None, code: str = "", location: str = ""
-) -> None:
-    """Print an error on standard error, as lines or a record; no name reaches the terminal unescaped."""
-    if log := json_log():
-        what, why, hint = (printable(hidden(text)) for text in (what, why, hint))
-        log.record("error", what, why=why, hint=hint, error=code, location=hidden(location), exitStatus=status)
-        return
+def show_error(what: str, why: str, hint: str) -> None:
+    """Print an error on standard error; no name reaches the terminal unescaped."""
     for label, text, colour in (("error:", what, "red"), ("  why:", why, "yellow"), ("   do:", hint, "yellow")):
         if text:
             say(label, text, fg=colour)
@@ -71,11 +65,7 @@ def show_error(
 
 def show_trace(text: str) -> None:
     """Print the trace of a bug, or of any error that ends the command, if --debug was given."""
-    if not (text and VERBOSITY.has_traces):
-        return
-    if log := json_log():
-        log.record("debug", hidden(text))
-    else:
+    if text and VERBOSITY.has_traces:
         sys.stderr.write(hidden(text))
 
 
@@ -104,11 +94,7 @@ def say(label: str, text: str, **style: Any) -> None:
     """
     if PAGING.is_later(lambda: say(label, text, **style)):
         return
-    text = printable(hidden(text))
-    if log := json_log():
-        log.record(_LEVELS.get(label, "info"), text)
-        return
-    lines = [text]
+    lines = [text := printable(hidden(text))]
     with suppress(OSError):
         if sys.stderr.isatty():
             indent = " " * (len(label) + 1)

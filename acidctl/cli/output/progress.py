@@ -1,4 +1,4 @@
-"""The progress of long work: a bar on the last line of the terminal, or records with ``--log-format json``."""
+"""The progress of long work: a bar on the last line of the terminal."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from acidctl.cli.output.last_line import LAST_LINE
-from acidctl.cli.output.logs import JsonLog, json_log
-from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.verbs.events import Progress
 from acidctl.wording import duration, human_bytes
 
 _CELLS = 24
 _AFTER_SECONDS = 0.4
 _RATE_SECONDS = 1.0
-_RECORD_SECONDS, _MOST_SECONDS = 1.0, 10.0
 
 
 class Bar(Progress):
@@ -55,20 +51,6 @@ class Bar(Progress):
             return ""
         return bar_text(self._doing, self._done, self._total, seconds, columns, is_bytes=self._is_bytes)
 
-    def record(self) -> dict[str, Any]:
-        """Return the progress for programs: `done` of `total`, in `unit`, `perSecond`, and `secondsLeft`."""
-        done, total, seconds = self._done, self._total, time.monotonic() - self._begun
-        rate = done / seconds if seconds > 0 else 0.0
-        seconds_left = (total - done) / rate if total and rate else None
-        return {
-            "doing": self._doing,
-            "done": done,
-            "total": total,
-            "unit": "bytes" if self._is_bytes else "steps",
-            "perSecond": round(rate, 1),
-            "secondsLeft": None if seconds_left is None else max(0, round(seconds_left)),
-        }
-
 
 def bar_text(doing: str, done: int, total: int | None, seconds: float, columns: int, *, is_bytes: bool) -> str:
     """Return ``compacting 3 buckets [#####...................]  1.2 of 5.1 GiB, 310.0 MiB/s, 13 s left``."""
@@ -101,62 +83,12 @@ def _rate(each_second: float, is_bytes: bool) -> str:
     return f"{each_second:,.1f}" if each_second < 10 else f"{each_second:,.0f}"
 
 
-class ProgressRecords:
-    """Writes records of a bar: after a second, then for every percent, or after ten seconds without one.
-
-    Records are never less than a second apart.
-    """
-
-    def __init__(self, bar: Bar, log: JsonLog) -> None:
-        self._bar, self._log = bar, log
-        self._is_over = threading.Event()
-        self._last: tuple[float, int] | None = None
-
-    def follow(self) -> None:
-        """Write records until :meth:`end`."""
-        while not self._is_over.wait(_RECORD_SECONDS):
-            self._write(is_due=self._is_due())
-
-    def end(self) -> None:
-        """Write the last record, if there was an earlier one."""
-        self._is_over.set()
-        self._write(is_due=self._last is not None)
-
-    def _is_due(self) -> bool:
-        if self._last is None:
-            return True
-        then, done = self._last
-        record = self._bar.record()
-        moved = abs(record["done"] - done) * 100 >= (record["total"] or math.inf)
-        return moved or time.monotonic() - then >= _MOST_SECONDS
-
-    def _write(self, *, is_due: bool) -> None:
-        if is_due:
-            record = self._bar.record()
-            self._last = time.monotonic(), record["done"]
-            self._log.record("progress", record.pop("doing"), **record)
-
-
 @contextmanager
 def progress(doing: str, total: int | None = None, *, is_bytes: bool = False) -> Iterator[Bar]:
-    """Show a bar within the block, or write records; neither with `-q`."""
+    """Show a bar within the block."""
     bar = Bar(doing, total, is_bytes=is_bytes)
-    log = json_log()
-    if VERBOSITY.is_quiet:
+    with LAST_LINE.showing(bar.text):
         yield bar
-        return
-    if log is None:
-        with LAST_LINE.showing(bar.text):
-            yield bar
-        return
-    records = ProgressRecords(bar, log)
-    thread = threading.Thread(target=records.follow, name="acidctl-progress", daemon=True)
-    thread.start()
-    try:
-        yield bar
-    finally:
-        records.end()
-        thread.join()
 
 
 @contextmanager

@@ -32,8 +32,11 @@ class OutputError(StorageError):
     """Standard output is full, closed or broken; a pipe without a reader is a BrokenPipeError instead."""
 
 
-class StreamProxy(io.TextIOBase):
-    """Takes the place of a standard stream for text.
+class Screened(io.TextIOBase):
+    """A standard stream that escapes everything a terminal would act on, except for line feeds.
+
+    Libraries print warnings, click prints help with defaults from files, and tracebacks quote what they failed on.
+    Code that has made its text printable and adds colours writes to the stream behind.
 
     Attributes:
         behind: the stream itself.
@@ -51,14 +54,6 @@ class StreamProxy(io.TextIOBase):
 
     def fileno(self) -> int:
         return self.behind.fileno()
-
-
-class Screened(StreamProxy):
-    """A standard stream that escapes everything a terminal would act on, except for line feeds.
-
-    Libraries print warnings, click prints help with defaults from files, and tracebacks quote what they failed on.
-    Code that has made its text printable and adds colours writes to the stream behind.
-    """
 
     @property
     def buffer(self) -> BinaryIO:

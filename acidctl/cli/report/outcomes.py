@@ -141,4 +141,4 @@ def show_failure(location: str, error: AcidctlError) -> None:
     if isinstance(error, UnexpectedError):
         show_trace(error.trace)
     what = error.what if location in error.what else f"{location}: {error.what}"
-    show_error(what, error.why, error.hint, status=error.exit_status, code=error.code, location=location)
+    show_error(what, error.why, error.hint)

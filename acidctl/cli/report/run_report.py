@@ -17,7 +17,7 @@ from acidctl.acid.triggers import SMALL_FILE
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.base.printable import printable
-from acidctl.cli.output.logs import SCHEMA_VERSION
+from acidctl.cli.output.console import SCHEMA_VERSION
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.location.change.own_files import Owner
 from acidctl.location.coverage import Looked

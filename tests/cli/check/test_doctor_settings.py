@@ -22,7 +22,7 @@ from acidctl.cli import main as program
 from acidctl.cli.command_table import SECTIONS, command_named, walk
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.config.settings import SettingsFile, options_of, settings_of, variable_of
-from acidctl.cli.main import cli, value_of, with_program_options_first
+from acidctl.cli.main import cli, with_program_options_first
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystemSpec
 
@@ -136,7 +136,6 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
         ("[validate]\nignore = 'V13'", ("validate.ignore cannot be used", "write a list")),
         ("[ls]\noutput = ['json']", ("ls.output cannot be used", "it takes one value")),
         ("clean = 5", ("clean cannot be used", "it is not a table")),
-        ("log-format = 'xml'", ("log-format cannot be used",)),
         ("[storage.nn]\nuser = 'u'", ("storage.nn cannot be used", "beginning of a URL")),
         ("[storage.'s3://k:pw@b']\nuser = 'u'", ("must not hold a password",)),
         ("[clean]\njobs = ]", ("is not TOML", "line 2")),
@@ -180,18 +179,14 @@ def test_variables_of_typed_options_are_refused(
 def test_they_are_told_by_doctor(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside those that count, with the status of the commands that would refuse to run."""
     monkeypatch.setenv("ACIDCTL_CLEAN_MAX_BYTES", "5g")
-    monkeypatch.setenv("ACIDCTL_LOG_FORMAT", "text")
-    assert shown(acidctl) == {
-        "clean.max-bytes": ("5g", "environment ACIDCTL_CLEAN_MAX_BYTES"),
-        "log-format": ("text", "environment ACIDCTL_LOG_FORMAT"),
-    }
+    assert shown(acidctl) == {"clean.max-bytes": ("5g", "environment ACIDCTL_CLEAN_MAX_BYTES")}
     wrong = ("ACIDCTL_CLEAN_YES", "ACIDCTL_COMPACT_MAJOR", "ACIDCTL_REPAIR_KEY_INDEX_FORCE", "ACIDCTL_LS_OUTPT")
     for name in wrong:
         monkeypatch.setenv(name, "1")
     found = acidctl("doctor", "-o", "json")
     assert found.status == 2
     configuration = found.json()["configuration"]
-    assert len(configuration["settings"]) == 2
+    assert len(configuration["settings"]) == 1
     said = [problem["what"] for problem in configuration["problems"]]
     assert all(any(text.startswith(f"{name} is set") for text in said) for name in wrong)
 
@@ -446,10 +441,10 @@ def test_doctor_says_whether_the_file_is_used(acidctl: Acidctl, user: Callable[[
 
 
 def test_options_of_the_program_stand_anywhere() -> None:
-    assert with_program_options_first(["ls", "--profile", "p", "x", "--log-format=json"]) == [
+    assert with_program_options_first(["ls", "--profile", "p", "x", "--color=always"]) == [
         "--profile",
         "p",
-        "--log-format=json",
+        "--color=always",
         "ls",
         "x",
     ]
@@ -469,8 +464,6 @@ def test_options_of_the_program_stand_anywhere() -> None:
         ["ls", "--", "-nv"],
     ):
         assert with_program_options_first(left) == left
-    assert value_of("--log-format", ["--log-format", "text", "--log-format=json", "ls"]) == "json"
-    assert value_of("--log-format", ["ls"]) == ""
 
 
 KEYS = ["jobs", "older-than", "report", "output"]

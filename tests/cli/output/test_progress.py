@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import sys
 import threading
@@ -19,8 +18,7 @@ from support.terminals import Terminals
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.task_progress import done, telling
 from acidctl.cli.output.last_line import LastLine
-from acidctl.cli.output.logs import JsonLog
-from acidctl.cli.output.progress import Bar, bar_text, listings, progress
+from acidctl.cli.output.progress import Bar, bar_text, listings
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
@@ -227,11 +225,6 @@ def test_nothing_where_it_is_to_be_quiet(monkeypatch: pytest.MonkeyPatch) -> Non
     line = LastLine()
     with line.showing(lambda _: "words"):
         line.draw()
-    monkeypatch.setattr(sys, "stderr", JsonLog(out, "clean"))
-    monkeypatch.setattr("acidctl.cli.output.progress._RECORD_SECONDS", 0.0)
-    with progress("at it", 3) as bar:
-        threading.Event().wait(0.02)
-        bar.advance()
     assert out.getvalue() == ""
 
 
@@ -348,32 +341,3 @@ def test_a_task_is_never_more_than_done() -> None:
     working.ended(first)  # type: ignore[arg-type]
     working.ended(second)  # type: ignore[arg-type]
     assert bar._done == 200
-
-
-def test_records_of_progress_are_few_and_end_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acidctl.cli.output.progress._RECORD_SECONDS", 0.01)
-    err = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", JsonLog(err, "compact"))
-    with progress("compacting", 1000, is_bytes=True) as bar:
-        deadline = threading.Event()
-        for _ in range(200):
-            bar.advance(1)  # ten of them are a percent
-            deadline.wait(0.002)
-        bar.reach(1000, 1000)
-    found = [json.loads(line) for line in err.getvalue().splitlines()]
-    assert {one["level"] for one in found} == {"progress"}
-    assert {(one["message"], one["total"], one["unit"], one["command"]) for one in found} == {
-        ("compacting", 1000, "bytes", "compact")
-    }
-    done = [one["done"] for one in found]
-    assert done == sorted(done)
-    assert len(done) <= 1 + 20 + 1
-    assert (done[-1], found[-1]["secondsLeft"]) == (1000, 0)
-
-
-def test_work_that_is_done_at_once_has_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    err = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", JsonLog(err, "clean"))
-    with progress("cleaning", 3) as bar:
-        bar.advance(3)
-    assert err.getvalue() == ""

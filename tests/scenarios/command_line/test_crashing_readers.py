@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -48,11 +47,11 @@ def run(*args: str | Path, number: int = signal.SIGSEGV) -> Result:
 def test_a_crash_is_an_error_that_names_the_file_and_nothing_is_left(tree: Path, tmp_path: Path) -> None:
     (tree / "b" / "000000_0").unlink()  # for which the bad file is read before the new one is begun
     out = tmp_path / "new.csv"
-    found = run("--log-format", "json", "cat", tree / "b", "--out", out, number=signal.SIGABRT)
-    error = json.loads(found.err.splitlines()[-1])
-    assert (found.status, error["exitStatus"], error["error"]) == (4, 4, "bad-data")
-    assert BAD in error["message"]
-    assert "SIGABRT" in error["why"]
+    found = run("cat", tree / "b", "--out", out, number=signal.SIGABRT)
+    error, why, _ = found.err.splitlines()[-3:]
+    assert found.status == 4
+    assert BAD in error
+    assert "SIGABRT" in why
     assert sorted(path.name for path in tmp_path.iterdir()) == ["w"]
 
 

@@ -92,7 +92,7 @@ LOOK = [
     ["repair", "--only", "key-index", "--dry-run", "{w}"], ["repair", "--only", "version-file", "--dry-run", "{w}"],
     ["doctor"], ["completion", "fish"], ["clean", "--apply", "{f}"],
     ["nope{evil}"], ["ls", "--nope{evil}"], ["ls", "-o", "{evil}"], ["ls", "{w}/missing{evil}"], ["ls", "s3x{evil}://b/x"],
-    ["ls", "{w}", "--log-format", "x{evil}"], ["ls", "{w}", "--profile", "x{evil}"],
+    ["ls", "{w}", "--profile", "x{evil}"],
     ["ls", "{w}", "--config", "x{evil}"],
     ["cat", "--debug", "{w}/missing{evil}"],
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What goes to standard error: JSON on request, and never a credential."""
+"""What is printed and written: never a credential."""
 
 from __future__ import annotations
 
@@ -20,147 +20,6 @@ from acidctl.storage.registry import open_location
 
 Acidctl = Callable[..., Any]
 
-
-def records(err: str) -> list[dict[str, Any]]:
-    """Every line of standard error, which is to be JSON."""
-    found = [json.loads(line) for line in err.splitlines()]
-    assert all({"time", "level", "command", "message"} <= set(one) for one in found)
-    return found
-
-
-# --- json ---
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        ("--log-format", "json", "ls", "{0}/missing"),
-        ("ls", "{0}/missing", "--log-format=json"),
-        ("ls", "--log-format", "json", "{0}/missing"),
-    ],
-)
-def test_error_is_one_record(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
-    found = acidctl(*(part.format(crud) for part in line))
-    assert found.status == 3
-    (one,) = records(found.err)
-    assert one["level"] == "error"
-    assert one["command"] == "ls"
-    assert one["message"] == f"cannot list {crud}/missing"
-    assert (one["why"], one["error"], one["exitStatus"]) == ("no such file or directory", "not-found", 3)
-    assert one["hint"]
-    assert one["time"].endswith("Z")
-
-
-def test_notes_and_warnings_are_records_beside_the_same_results(acidctl: Acidctl, crud: Path) -> None:
-    found = acidctl("clean", "--log-format", "json", crud)
-    notes = records(found.err)
-    assert [one["level"] for one in notes] == ["info"] * len(notes)
-    assert notes
-    assert found.out == acidctl("clean", crud).out, "results are the same"
-
-
-def test_failing_location_is_one_record_among_results(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    acidctl("demo", other)
-    bad = crud / "delta_0000002_0000002_0000" / "bucket_00000"
-    bad.write_bytes(b"ORC")
-    found = acidctl(
-        "compact", "--assume-committed=0s", "--major", "--engine", "local", "--log-format", "json", crud, other
-    )
-    assert found.status == 4
-    (error,) = [one for one in records(found.err) if one["level"] == "error"]
-    assert (error["location"], error["exitStatus"]) == (str(crud), 4)
-
-
-@pytest.mark.parametrize("line", [("ls", "--nonsense"), ("lss",), ("clean",), ("--log-format", "json")])
-def test_usage_errors_are_records(acidctl: Acidctl, line: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACIDCTL_LOG_FORMAT", "json")
-    found = acidctl(*line)
-    assert found.status == 2
-    assert records(found.err)
-
-
-def test_log_format_of_a_file_counts_unless_typed_otherwise(acidctl: Acidctl, tmp_path: Path) -> None:
-    config = tmp_path / "config.toml"
-    config.write_text("log-format = 'json'")
-    assert records(acidctl("--config", config, "ls", tmp_path / "missing").err)[0]["exitStatus"] == 3
-    text = acidctl("--config", config, "--log-format", "text", "ls", tmp_path / "missing")
-    assert text.err.startswith("error: cannot list"), "what is typed wins"
-    assert acidctl("--log-format", "xml", "ls", tmp_path).status == 2
-
-
-def test_a_bug_with_its_trace(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError("token=hushhush")
-
-    monkeypatch.setattr("acidctl.storage.registry.open_location", broken)
-    monkeypatch.setattr("acidctl.location.find.open_location", broken)
-    for words in ((), ("--debug",)):
-        found = acidctl("ls", "--log-format", "json", *words, tmp_path)
-        assert found.status == 1
-        said = records(found.err)
-        assert said[-1]["message"] == "unexpected ZeroDivisionError: token=***"
-        assert len(said) == 1 + len(words)
-        assert "hushhush" not in found.err
-        assert "hushhush" not in acidctl("ls", *words, tmp_path).err
-    assert "Traceback" in said[0]["message"]
-
-
-def test_hostile_names_stay_inside_of_one_record(acidctl: Acidctl, tmp_path: Path) -> None:
-    name = tmp_path / 'evil\x1b[31m\u202e\n{"level": "info"}'
-    found = acidctl("ls", "--log-format", "json", name)
-    (one,) = records(found.err)
-    assert one["level"] == "error"
-    assert found.err.isascii()
-    assert not {"\x1b", "\u202e"} & set(one["message"])
-
-
-def test_what_others_write_becomes_records(acidctl: Acidctl) -> None:
-    program = """
-import sys, warnings, logging
-from acidctl.cli.output.streams import standard_streams
-from acidctl.cli.output.logs import use_json
-with standard_streams():
-    use_json("ls")
-    warnings.warn("beware")
-    logging.getLogger("x").warning("of %s", "a library")
-    sys.stderr.write("half"); sys.stderr.write(" a line\\rand another")
-    sys.stderr.flush()
-    assert not sys.stderr.isatty()
-print("plain", file=sys.stderr)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    *lines, last = done.stderr.splitlines()
-    messages = [one["message"] for one in records("\n".join(lines))]
-    assert [text for text in messages if "beware" in text]
-    assert messages[-3:] == ["of a library", "half a line", "and another"]
-    assert last == "plain"
-
-
-def test_a_log_that_cannot_be_written(crud: Path) -> None:
-    line = f"{sys.executable} -m acidctl ls --log-format json {crud}/missing 2>/dev/full"
-    assert subprocess.run(["sh", "-c", line], check=False).returncode == 3
-
-
-def test_interrupt_is_a_record(crud: Path, tmp_path: Path) -> None:
-    program = f"""
-import os, signal
-from acidctl.cli import main
-def stop(*_, **__):
-    os.kill(os.getpid(), signal.SIGTERM)
-    signal.pause()
-import acidctl.location.snapshot as s
-s.take_snapshot = stop
-import acidctl.location.find as l
-l.take_snapshot = stop
-main.main(["ls", "--log-format", "json", {str(crud)!r}])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    (one,) = records(done.stderr)
-    assert (done.returncode, one["message"], one["exitStatus"]) == (130, "interrupted", 130)
-
-
-# --- credentials ---
 
 SECRETS = ("AKIAHUSH1", "hushhush2", "hush/hush+3", "hushhush4")
 IN_URLS = [f"s3://{SECRETS[0]}:{SECRETS[1]}@bucket/t", f"webhdfs://hive:{SECRETS[1]}@127.0.0.1:1/t"]
@@ -188,16 +47,14 @@ def told(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-@pytest.mark.parametrize(("url", "log"), [(IN_URLS[0], "json"), (IN_URLS[1], "text"), (PLAIN, "json")])
-def test_no_credentials_in_what_fails(
-    acidctl: Acidctl, command: tuple[str, ...], url: str, log: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("url", [*IN_URLS, PLAIN])
+def test_no_credentials_in_what_fails(acidctl: Acidctl, command: tuple[str, ...], url: str, tmp_path: Path) -> None:
     line = [part.format(plan=tmp_path / "out-plan.json") for part in command]
     if command[0] in REPORTED:
         line += ["--report", str(tmp_path / "out-report.json"), "--metrics-file", str(tmp_path / "out-run.prom")]
     options = [word for option in OPTIONS for word in ("--set", f"storage.{option}")]
     location = [url] if command[0] not in {"why", "dump"} else [url, "base_1"]
-    found = acidctl(*line, *options, *location, "--log-format", log, "--debug")
+    found = acidctl(*line, *options, *location, "--debug")
     assert found.status not in (0, 1)
     assert not told(everything(tmp_path, found))
     if command[0] in REPORTED:
