@@ -24,7 +24,6 @@ pytest_plugins = (
     "support.stores",  # store, hdfs, s3_options, bucket
 )
 
-os.environ["ACIDCTL_PAGER"] = ""  # on a terminal of the tests nobody leaves a pager
 
 OF_THE_USER = (
     "ACIDCTL_CONFIG", "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN", "ACIDCTL_PROFILE", "COLUMNS",

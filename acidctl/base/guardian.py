@@ -11,7 +11,6 @@ import fcntl
 import mmap
 import os
 import resource
-import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -29,14 +28,14 @@ _LOOK_SECONDS = 5.0
 _HANDLED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
 """Any other signal ends the parent as it would end the command, and the kernel ends the child with it."""
 _SI_KERNEL = 0x80  # the code of a signal from the terminal, which the whole process group gets
-_SLOT, _NAMES = 4096, ("file", "begun", "ended", "unfinished", "pager", "written")
+_SLOT, _NAMES = 4096, ("file", "begun", "ended", "unfinished", "written")
 
 
 class Notes:
     """Short texts by name that a watched command leaves for its parent, in memory that both share.
 
     ``file`` is the file that was read last, ``begun`` and ``ended`` count native reads, ``unfinished`` is a new file
-    that is being written, ``pager`` a process that has the terminal, ``written`` the state of standard output.
+    that is being written, ``written`` the state of standard output.
 
     Attributes:
         isolates: whether each file is read in a process that may die.
@@ -170,9 +169,6 @@ def _crash_of(child: int, look: float | None) -> str:
     code = os.waitstatus_to_exitcode(ended[1])
     if not how and -code not in FAULTS:
         _end_with_status(code)
-    if pager := NOTES["pager"]:  # it has the terminal until the user leaves it
-        with suppress(OSError, AttributeError):  # it has ended, or this is not Linux
-            select.select([os.pidfd_open(int(pager))], [], [])
     return how or f"was ended by {signal.Signals(-code).name}"
 
 

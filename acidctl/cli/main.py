@@ -21,7 +21,6 @@ from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.options.set_option import SECTIONS_OF_SETTINGS, take_settings
 from acidctl.cli.output.last_line import ERASE, own_stream
-from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.cli.output.verbosity import VERBOSITY, is_dumb
 
@@ -34,7 +33,7 @@ COMPLETION = "_ACIDCTL_COMPLETE"
 GLOBAL = ("--profile", "--config", "--color", "--set")
 """Program options with a value; like --debug they may stand anywhere on the line."""
 
-SWITCHES = ("--no-pager", "-v", "--verbose", "-q", "--quiet")
+SWITCHES = ("-v", "--verbose", "-q", "--quiet")
 """Program options without a value."""
 
 FLAGS = frozenset("vqnyrahV")
@@ -69,7 +68,6 @@ class Program(LazyGroup):
     show_default=True,
     help="auto: on terminals, unless NO_COLOR is set.",
 )
-@click.option("--no-pager", is_flag=True, help="Show long lists without a pager (ACIDCTL_PAGER, PAGER, or less).")
 @click.option(
     "--set",
     "assignments",
@@ -99,7 +97,6 @@ def cli(
     verbose: bool,
     quiet: bool,
     color: str,
-    no_pager: bool,
     profile: str | None,
     config_file: str | None,
 ) -> None:
@@ -113,7 +110,6 @@ def cli(
       acidctl clean orders                           show what can go, ask, and move it to the trash
     """
     VERBOSITY.set(is_verbose=verbose, is_quiet=quiet, color=color)
-    PAGING.is_off = no_pager
     if ctx.invoked_subcommand == "completion":
         return  # shells call it at their start
     from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without

@@ -38,7 +38,6 @@ def texts() -> dict[str, Any]:
 @shared.command("explain")
 @click.argument("words", nargs=-1, metavar="[WORD...]")
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.runs(pages=True)
 def command(*, words: tuple[str, ...], output: str) -> int:
     """Explain a code, exit status, rule or term, and what to do about it.
 

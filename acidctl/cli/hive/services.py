@@ -50,7 +50,6 @@ def service_command(
         forms=("table", "jsonl"),
         changes=changes,
         asks=asks,
-        pages=False,
         isolates=True,  # a file that crashes its native reader is a damaged file
     )
 

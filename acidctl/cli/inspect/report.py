@@ -50,7 +50,6 @@ LARGEST, WORST, BEFORE = 40, 15, 90
         ),
     ),
     forms=("html", "md", "json"),
-    pages=False,
     isolates=True,
 )
 def command(call: Call[None], *, older_than: float, history: str | None, out: str | None) -> int:

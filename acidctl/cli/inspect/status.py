@@ -40,7 +40,6 @@ _LABEL = 12
         ),
     ),
     forms=("table", "json"),
-    pages=False,
     isolates=True,
 )
 def command(call: Call[None], *, older_than: float, fail_on: str, state: str | None) -> int:

@@ -6,7 +6,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -15,7 +14,6 @@ import click
 from click.core import ParameterSource
 
 from acidctl.base.errors import AcidctlError, NotLookedAtError
-from acidctl.base.guardian import NOTES
 from acidctl.cli.options.help_pages import GroupedCommand
 from acidctl.cli.options.metastore import (
     exclude_option,
@@ -27,7 +25,6 @@ from acidctl.cli.options.metastore import (
 from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE
 from acidctl.cli.options.set_option import assigned, refuse_assigned, takes_storage
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
-from acidctl.cli.output.streams import paged
 from acidctl.location.arguments import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
@@ -53,31 +50,6 @@ one moment, or decides what to do at all."""
 def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a command; its examples are in ``examples.txt``."""
     return click.command(name, cls=GroupedCommand)
-
-
-def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that makes a function the body of a command; it must stand last of the decorators.
-
-    Args:
-        pages: on a terminal, show output that is longer than the screen in a pager.
-        isolates: read each file in a separate process that may crash; or the parameter that decides. Other commands are
-            watched (:mod:`acidctl.base.guardian`), and isolated after a crash.
-    """
-
-    def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(work)
-        def body(**asked: Any) -> Any:
-            if NOTES.before:
-                from acidctl.cli.output.console import warn  # noqa: PLC0415 - only after a crash
-
-                warn(f"{NOTES.before}: beginning again, with each file read in a separate process", is_failure=True)
-            apart = NOTES.before or (asked[isolates] if isinstance(isolates, str) else isolates)
-            with paged() if pages else nullcontext(), NOTES.isolated() if apart else nullcontext():
-                return work(**asked)
-
-        return body
-
-    return decorate
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
 from acidctl.base.deadline import duration_text
+from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import (
     COUNT,
@@ -102,7 +104,6 @@ def verb_command(
     changes: bool = False,
     asks: bool = False,
     records: bool = False,
-    pages: bool = True,
     isolates: bool | str = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make the command of a verb, whose body gets a :class:`Call`, and further options by their names.
@@ -113,10 +114,11 @@ def verb_command(
         source: the options of the snapshot, or of names in a metastore; None without.
         extras: further options.
         forms: of the output, the default first.
-        changes: the command changes locations: it follows no foreign links, has no pager, and isolates its readers.
+        changes: the command changes locations: it follows no foreign links, and isolates its readers.
         asks: add ``--yes``.
         records: add ``--report`` and ``--metrics-file``, for what a scheduler runs.
-        pages, isolates: see :func:`acidctl.cli.options.shared.runs`.
+        isolates: read each file in a separate process that may crash; or the parameter that decides. Other commands are
+            watched (:mod:`acidctl.base.guardian`), and isolated after a crash.
     """
     names = {field.name for _, field, _ in declared(options)} if options else set()
 
@@ -144,7 +146,13 @@ def verb_command(
             selection = Selection(places, storage, resolver or SnapshotResolver(), kind)
             chosen: Any = made(options, values) if options else None
             rest = {name: value for name, value in values.items() if name not in names}
-            return body(Call(selection, chosen, output, run, yes, exit_code), **rest)
+            if NOTES.before:
+                from acidctl.cli.output.console import warn  # noqa: PLC0415 - only after a crash
+
+                warn(f"{NOTES.before}: beginning again, with each file read in a separate process", is_failure=True)
+            apart = NOTES.before or changes or (values[isolates] if isinstance(isolates, str) else isolates)
+            with NOTES.isolated() if apart else nullcontext():
+                return body(Call(selection, chosen, output, run, yes, exit_code), **rest)
 
         built: Any = shared.together(
             *([shared.report_options] if records else []),
@@ -154,7 +162,6 @@ def verb_command(
             *([source] if source else []),
             shared.changed_storage_options if changes else shared.storage_options,
             shared.output_option(*forms, default=forms[0]),
-            shared.runs(pages=pages and not changes, isolates=changes or isolates),
         )(call)
         return shared.command(name)(built)
 

@@ -16,7 +16,6 @@ import click
 
 from acidctl.base.printable import printable, printable_json
 from acidctl.cli.output.last_line import own_stream, terminal_columns
-from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.cli.output.streams import on_terminal, uninterrupted
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -92,8 +91,6 @@ def say(label: str, text: str, **style: Any) -> None:
 
     A failure to write is ignored, as there is nowhere else to report it.
     """
-    if PAGING.is_later(lambda: say(label, text, **style)):
-        return
     lines = [text := printable(hidden(text))]
     with suppress(OSError):
         if sys.stderr.isatty():

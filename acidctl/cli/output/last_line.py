@@ -59,7 +59,7 @@ class LastLine:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Show nothing within the block: another program has the screen, or reads the output."""
+        """Show nothing within the block: another program reads the output, and may write to the same terminal."""
         with self._lock:
             self._put("")
             self._hidden += 1
@@ -75,12 +75,6 @@ class LastLine:
             with self._lock:
                 self._is_free = False
                 self._put("")
-
-    def hide(self) -> None:
-        """Show nothing until :meth:`end`: another program has the screen."""
-        with self._lock:
-            self._is_free = False
-            self._put("")
 
     def end(self, last: str | bytes) -> None:
         """Allow the line again if `last`, the end of what was written, is a line feed."""
@@ -124,17 +118,11 @@ LAST_LINE = LastLine()
 
 
 def terminal_columns() -> int:
-    """Return the width of the terminal."""
-    return terminal_size()[0]
+    """Return the width of the terminal of standard error, or else of standard output.
 
-
-def terminal_size() -> tuple[int, int]:
-    """Return the columns and lines of the terminal of standard error, or else of standard output.
-
-    A terminal without a size, as of `script`, reports 0: usual sizes stand in.
+    A terminal without a size, as of `script`, reports 0: the usual width stands in.
     """
     for descriptor in (2, 1):
         with suppress(OSError, ValueError):
-            size = os.get_terminal_size(descriptor)
-            return max(20, size.columns or USUAL_COLUMNS), size.lines or 24
-    return USUAL_COLUMNS, 24
+            return max(20, os.get_terminal_size(descriptor).columns or USUAL_COLUMNS)
+    return USUAL_COLUMNS

@@ -11,7 +11,6 @@ from acidctl.base.errors import ExitStatus, UsageProblem
 from acidctl.base.nearest import asked, did_you_mean
 from acidctl.cli.output.console import Records, in_short, note
 from acidctl.cli.output.screen import Layout, column, print_table
-from acidctl.cli.output.streams import paged
 from acidctl.wording import human_bytes
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ class View:
     def show(
         self, found: Sequence[Record], columns: Mapping[str, str] | Sequence[str], layout: Layout[Record], nothing: str
     ) -> int:
-        """Print records, on a terminal in a pager if they are longer than the screen; return the exit status.
+        """Print records; return the exit status.
 
         Args:
             columns: the columns of CSV in order; with their kinds if the user may choose among them.
@@ -175,18 +174,17 @@ class View:
         chosen = self.choice.checked(columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "string"))
         found = chosen.in_order(chosen.meeting(found))
         limit = self.limit or (_SHOWN if self.is_table else None)
-        with paged():
-            if not self.is_table:
-                names = tuple(columns) if chosen.columns is None else chosen.columns
-                records = Records(self.output, names, has_headings=chosen.has_headings)
-                records.put_header()
-                for record in found[:limit]:
-                    records.put(record)
-            elif found:
-                layout = layout if chosen.columns is None else chosen.layout()
-                print_table(layout, found[:limit], has_headings=chosen.has_headings)
-            else:
-                note(nothing)
-            if limit and len(found) > limit:
-                note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
+        if not self.is_table:
+            names = tuple(columns) if chosen.columns is None else chosen.columns
+            records = Records(self.output, names, has_headings=chosen.has_headings)
+            records.put_header()
+            for record in found[:limit]:
+                records.put(record)
+        elif found:
+            layout = layout if chosen.columns is None else chosen.layout()
+            print_table(layout, found[:limit], has_headings=chosen.has_headings)
+        else:
+            note(nothing)
+        if limit and len(found) > limit:
+            note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
         return ExitStatus.DONE

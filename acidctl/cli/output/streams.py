@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 from acidctl.base.errors import StorageError
 from acidctl.base.guardian import NOTES
 from acidctl.base.printable import printable
-from acidctl.cli.output.last_line import LAST_LINE, terminal_size
-from acidctl.cli.output.pager import PAGING
+from acidctl.cli.output.last_line import LAST_LINE
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -103,7 +102,6 @@ class _Output(io.BufferedWriter):
         self._hides = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
         self._piped = piped
         self._unsaid = b""
-        self._paging = PAGING  # the global may be gone when Python flushes at exit
         super().__init__(io.FileIO(os.devnull if descriptor is None else descriptor, "w", closefd=descriptor is None))
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -113,9 +111,6 @@ class _Output(io.BufferedWriter):
             NOTES["written"] = "yes"
             if self._closed_before:
                 raise OutputError("cannot write to standard output: it is closed")
-            if self._is_terminal and PAGING.pager:
-                PAGING.pager.write(bytes(memoryview(data).cast("B")))
-                return memoryview(data).nbytes
             if self._hides:
                 self._hides = False
                 self._piped.enter_context(LAST_LINE.hidden())
@@ -125,7 +120,7 @@ class _Output(io.BufferedWriter):
             return super().write(data)
 
     def flush(self) -> None:
-        if not self._failed and not self._paging.pager:
+        if not self._failed:
             with self._told():
                 super().flush()
             if self._unsaid:
@@ -144,27 +139,6 @@ class _Output(io.BufferedWriter):
             self._failed = True
             why = (error.strerror or str(error)).lower()
             raise OutputError(f"cannot write to standard output: {why}") from error
-
-
-@contextmanager
-def paged() -> Iterator[None]:
-    """Show what the block writes to standard output in a pager, if it is a terminal and the screen is too short.
-
-    Messages on standard error wait until the pager has ended.
-    """
-    screened = sys.stdout
-    if not (isinstance(screened, Screened) and screened.isatty() and sys.stderr.isatty()):
-        yield
-        return
-    screened.flush()
-
-    def put(data: bytes) -> None:
-        screened.buffer.write(data)
-        screened.buffer.flush()
-
-    with PAGING.begun(*terminal_size(), put):
-        yield
-        screened.flush()
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from acidctl.wording import human_count
     forms=("table", "json"),
     source=shared.snapshot_of("exclude", "read_lock"),
     extras=(shared.table_type_option,),
-    pages=False,
 )
 def command(call: Call[ErasureOptions]) -> int:
     """Find the files of a table that physically hold rows that meet a condition, what removes them, and when.
