@@ -313,7 +313,7 @@ SHAPES: dict[str, Shape] = {
     },
     "doctor": {
         "configuration": {
-            "file": "str", "isUsed": "bool", "profile": "str?", "problems": ["map"],
+            "file": "str", "isUsed": "bool", "profile": "str?", "problem": "map?",
             "settings": [{"name": "str", "value": "any", "origin": "str"}],
         },
         "python": "str", "java": [{"candidate": "str", "verdict": "str"}],

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.options import shared
 from acidctl.cli.options.metastore import CONFIGURED, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
-from acidctl.cli.options.set_option import ORIGIN, assigned, is_typed, refuse_assigned
 from acidctl.cli.output.redact import HIDDEN, hidden, remember, shown_setting
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ Part = tuple[Record, Sequence[AcidctlError]]
 def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str, str], output: str) -> None:
     """Show what acidctl uses here: settings, Python, packages, and every Java that was found.
 
-    Settings are those of the configuration file and of ACIDCTL_* in the environment, each with its origin; all are
-    checked, and variables that would make a command refuse to run are listed. Precedence: command line,
+    Settings are those of the configuration file, and ACIDCTL_* of the environment. Precedence: command line,
     environment, file, default. The file has a table for each command, [clean] for example, whose keys are the command's
     options. [storage."URL"] holds options for the stores below a URL, and [profile.NAME.clean] holds options that
     --profile NAME puts before the others.
@@ -81,42 +80,35 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
 
 
 def _settings() -> Part:
-    from acidctl.cli.config.effective import effective, key_of, wrong_in_environment
     from acidctl.cli.config.setting_files import user_path
 
     root = click.get_current_context().find_root()
     problem: AcidctlError | None = root.meta.get("acidctl.settings_problem")
     settings = root.meta.get("acidctl.settings")
-    shown: list[Record] = []
-    if settings is not None:
-        try:
-            items = effective(settings) | _of_variable()
-            shown = [{"name": key_of(name), "value": one.value, "origin": one.origin} for name, one in items.items()]
-        except AcidctlError as error:
-            problem = error
-    problems = [*([problem] if problem else []), *wrong_in_environment()]
-    is_used = settings is not None and settings.file is not None
     record = {
         "file": root.params["config_file"] or str(user_path()),
-        "isUsed": is_used,
+        "isUsed": settings is not None and settings.file is not None,
         "profile": root.params["profile"],
-        "settings": shown,
-        "problems": [_problem(error) for error in problems],
+        "settings": [*_of_file(settings or {}), *_of_environment()],
+        "problem": _problem(problem) if problem else None,
     }
-    return {"configuration": record}, problems
+    return {"configuration": record}, [problem] if problem else []
 
 
-def _of_variable() -> dict[tuple[str, ...], Value]:
-    """Return the settings of ACIDCTL_SET, each with its origin."""
-    from acidctl.cli.config.settings import Value
+def _of_file(settings: Mapping[tuple[str, ...], Value]) -> Iterator[Record]:
+    """Yield each setting by its place as TOML writes it, ``storage."s3://b".user``, without secrets."""
+    for name, found in settings.items():
+        is_bare = (part.replace("-", "").replace("_", "").isalnum() and part.isascii() for part in name)
+        key = ".".join(part if bare else f'"{part}"' for part, bare in zip(name, is_bare, strict=True))
+        # A value of a command is no secret as a whole: the option --key names a column.
+        value = shown_setting("" if name[0] in SUMMARIES else name[-1], found.value)
+        yield {"name": key, "value": value, "origin": found.origin}
 
-    if is_typed(click.get_current_context()):
-        return {}
-    return {
-        (section, key): Value(shown_setting(key, value), ORIGIN)
-        for section in ("metastore", "storage")
-        for key, value in assigned(section).items()
-    }
+
+def _of_environment() -> Iterator[Record]:
+    for name, value in sorted(os.environ.items()):
+        if name.startswith("ACIDCTL_"):
+            yield {"name": name, "value": shown_setting(name, value), "origin": "environment"}
 
 
 def _machine() -> Part:
@@ -244,7 +236,8 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[str]:
 def _configuration_lines(found: Record) -> Iterator[str]:
     profile = f", profile {found['profile']}" if found["profile"] else ""
     file = f"{found['file']}: {'is used' if found['isUsed'] else 'is not used'}{profile}"
-    yield from _labelled("configuration", [file, *_setting_lines(found), *map(_problem_text, found["problems"])])
+    problems = [_problem_text(found["problem"])] if found["problem"] else []
+    yield from _labelled("configuration", [file, *_setting_lines(found), *problems])
 
 
 def _setting_lines(found: Record) -> Iterator[str]:

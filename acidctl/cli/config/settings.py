@@ -366,23 +366,17 @@ def take_variables(command: click.Command, path: Name) -> None:
     Raises:
         UsageProblem: a variable is set for an option that only the command line may set, or that does not exist.
     """
-    for problem in wrong_variables(command, path):
-        raise problem
-    for name, option in _variables(command, path).items():
-        option.envvar = option.envvar or name
-
-
-def wrong_variables(command: click.Command, path: Name) -> Iterator[UsageProblem]:
-    """Yield why a variable of a command, or of one below it, cannot be set."""
     known, typed = _variables(command, path), _variables(command, path, typed_only=True)
     prefix = variable_of(path, "")
     for name in sorted(name for name, value in os.environ.items() if value and name.startswith(prefix)):
         if name in typed:
             why = f"{typed[name].opts[-1]} counts on the command line only"
-            yield UsageProblem(f"{name} is set", why, f"unset {name}")
-        elif name not in known:
+            raise UsageProblem(f"{name} is set", why, f"unset {name}")
+        if name not in known:
             what = f"{name} is set, but `acidctl {' '.join(path)}` has no such option"
-            yield UsageProblem(what, "", did_you_mean(name, list(known), f"unset {name}"))
+            raise UsageProblem(what, "", did_you_mean(name, list(known), f"unset {name}"))
+    for name, option in known.items():
+        option.envvar = option.envvar or name
 
 
 def _variables(command: click.Command, path: Name, *, typed_only: bool = False) -> dict[str, click.Option]:

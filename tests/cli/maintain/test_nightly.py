@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -214,15 +213,6 @@ def test_mistakes_in_policies_are_clear(
         found = acidctl("--config", config, *line)
         assert found.status == 2, found.err
         assert said in found.err
-
-
-def test_doctor_shows_policies_in_their_order(acidctl: Acidctl, tmp_path: Path) -> None:
-    config = write_config(
-        tmp_path,
-        '[policy."*"]\npriority = 1\n[policy."sales.*"]\nexclude = true\n[policy."sales.orders"]\nolder-than = "72h"\n',
-    )
-    found = acidctl("--config", config, "doctor")
-    assert re.findall(r'policy\."([^"]+)"', found.out) == ["sales.orders", "sales.*", "*"]
 
 
 def test_nobody_is_asked_without_a_terminal_and_nothing_is_assumed(acidctl: Acidctl, warehouse: Path) -> None:
