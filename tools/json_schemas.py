@@ -146,13 +146,6 @@ SHAPES: dict[str, Shape] = {
         "at": "time", "acidctl": "str", "olderThan": "num", **_OVERVIEW, "failed": "int", "sources": "map",
         "whole": _SUMS, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
         "worst": [_OF_TABLE],
-        "before": [
-            {
-                "at": "time", "tables": "int", "locations": "int", "bytes": "int", "freeBytes": "int",
-                "soonBytes": "int", "laterBytes": "int", "abortedBytes": "int", "trashBytes": "int", "deltas": "int",
-                "files": "int", "due": "int",
-            }
-        ],
     },
     "why": {
         **_NAMED,

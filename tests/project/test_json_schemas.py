@@ -70,8 +70,8 @@ def lines(table: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "restore", ("purge", "--yes", table)
     yield "history", ("history", table)
     yield "log", ("log", table)
-    yield "report", ("report", "--history", table.parent / "history", table)
-    yield "report", ("report", "--history", table.parent / "history", table.parent)
+    yield "report", ("report", table)
+    yield "report", ("report", table.parent)
     yield "erasure", ("erasure", "--prove", "--where", "id = 1", table)
     yield "erasure", ("erasure", "--where", "id = 1", table.parent)
 

@@ -1,9 +1,8 @@
-"""`acidctl report`: Write a page: bytes, cost, what can go, trend."""
+"""`acidctl report`: Write a page: bytes, cost, what can go."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +20,11 @@ from acidctl.storage.os_errors import mapped
 from acidctl.wording import time_of
 
 if TYPE_CHECKING:
-    from acidctl.overview.report_history import PastReport
-    from acidctl.overview.warehouse_status import WarehouseStatus
     from acidctl.verbs.reading.inspect import Overview
 
 Record = dict[str, Any]
-LARGEST, WORST, BEFORE = 40, 15, 90
-"""The most tables named by size, the most named by score, and the most earlier reports."""
+LARGEST, WORST = 40, 15
+"""The most tables named by size, and the most named by score."""
 
 
 @verb_command(
@@ -36,12 +33,6 @@ LARGEST, WORST, BEFORE = 40, 15, 90
     place=shared.places_argument("locations", "[WHERE...]", required=False),
     extras=(
         shared.retention_option,
-        click.option(
-            "--history",
-            type=NEW_FILE,
-            metavar="FILE",
-            help="Keep the figures of each report in FILE, one line each, and show the trend.",
-        ),
         click.option(
             "--out",
             type=NEW_FILE,
@@ -52,46 +43,30 @@ LARGEST, WORST, BEFORE = 40, 15, 90
     forms=("html", "md", "json"),
     isolates=True,
 )
-def command(call: Call[None], *, older_than: float, history: str | None, out: str | None) -> int:
+def command(call: Call[None], *, older_than: float, out: str | None) -> int:
     """Write a report on tables: one page of HTML that needs nothing else, Markdown, or JSON.
 
     It shows the bytes of every table by their use (current, obsolete, aborted, trash); the tables that are slowest to
-    read; what cleaning can free now, within a day or later, and what holds back the rest; and, with --history, the
-    trend over earlier reports.
+    read; what cleaning can free now, within a day or later, and what holds back the rest.
 
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
     """
     from acidctl.cli.report.overview_lines import everything
-    from acidctl.overview.report_history import FIGURES, PastReport, earlier, read_history, remember
     from acidctl.verbs.reading.inspect import inspect_all
 
     selection = everything(call.selection)
-    _refuse_files(out, history, call.output)
+    _refuse_file(out, call.output)
     events = RunReporter()
-    past: list[PastReport] = []
-
-    def on_record(status: WarehouseStatus, _: str) -> int | None:
-        past.extend(earlier(read_history(history), selection.places, status.now))
-        return past[-1].figures.get("locations") if past else None
-
-    seen = inspect_all(selection, older_than, events, on_record)
-    record = {**_report_record(seen, past), "notLookedAt": events.coverage.as_json()}
+    seen = inspect_all(selection, older_than, events)
+    record = {**_report_record(seen), "notLookedAt": events.coverage.as_json()}
     _put(_text_of(call.output, record), out)
-    if history and events.coverage.locations:
-        whole = record["whole"]
-        figures = {**whole, "tables": record["tables"], "files": whole["filesRead"]}
-        remember(history, PastReport(seen.status.now, selection.places, {name: figures[name] for name in FIGURES}))
     events.tell_strangers()
     return events.status
 
 
-def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
-    """Return the JSON form of a report; `docs/reference/json.md` has the meaning of every key.
-
-    Args:
-        before: the earlier reports of the same places, the oldest first.
-    """
+def _report_record(seen: Overview) -> Record:
+    """Return the JSON form of a report; `docs/reference/json.md` has the meaning of every key."""
     from acidctl.cli.report.overview_lines import overview_record
     from acidctl.overview.location_status import Figures
 
@@ -110,22 +85,17 @@ def _report_record(seen: Overview, before: Sequence[PastReport]) -> Record:
         "others": {"table": "", "tables": len(tables) - LARGEST, **others.record()} if others.locations else None,
         "helped": len(slowest),
         "worst": [{"table": name, **figures.record()} for name, figures in slowest[:WORST]],
-        "before": [{"at": time_of(past.at), **past.figures} for past in before[-BEFORE:]],
     }
 
 
-def _refuse_files(out: str | None, history: str | None, output: str) -> None:
-    """Refuse, before minutes of work, files that cannot be written or would replace something else."""
+def _refuse_file(out: str | None, output: str) -> None:
+    """Refuse, before minutes of work, a file that cannot be written or would replace something else."""
     from acidctl.cli.report.run_files import refuse_target
-    from acidctl.location.change.own_files import followed
 
     if out is None and output == "html" and sys.stdout.isatty():
         raise UsageProblem("HTML is not printed to a terminal", "", "give --out FILE, or -o md")
-    if out and history and followed(Path(out)) == followed(Path(history)):
-        raise UsageProblem("--out and --history are one file", "", "give two")
-    for path, kind in ((out, "page"), (history, "history")):
-        if path:
-            refuse_target(Path(path), kind)
+    if out:
+        refuse_target(Path(out), "page")
 
 
 def _text_of(output: str, record: Record) -> str:

@@ -63,7 +63,7 @@ def command(call: Call[None], *, older_than: float, fail_on: str, state: str | N
     events = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())
     selection = everything(call.selection)
-    seen = inspect_all(selection, older_than, events, lambda _, key: last_run.looked(key))
+    seen = inspect_all(selection, older_than, events, last_run.looked)
     ended = last_run.written and time_of(last_run.written)
     record = {**overview_record(seen, hive_line), "notLookedAt": events.coverage.as_json(), "lastNightly": ended}
     if call.output == "json":

@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
-from functools import lru_cache, partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -81,8 +80,8 @@ def environment(escape: Callable[[str], str]) -> Environment:
         finalize=lambda value: value if hasattr(value, "__html__") else escape(str(value)),
     )
     environment.filters |= {
-        "bytes": human_bytes, "changed_bytes": partial(change, unit=human_bytes), "human": human_count,
-        "moment": moment_text, "count": count, "change": change, "reads": reads_text, "named": name_of,
+        "bytes": human_bytes, "human": human_count, "moment": moment_text, "count": count, "reads": reads_text,
+        "named": name_of,
     }  # fmt: skip
     return environment
 
@@ -97,13 +96,6 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def change(now: int, before: int | None, unit: Callable[[int], str] = count, when: str = "last time") -> str:
-    """Return ``2.1 GiB more than last time``; empty if the earlier value is unknown or the same."""
-    if before is None or now == before:
-        return ""
-    return f"{unit(abs(now - before))} {'more' if now > before else 'less'} than {when}"
-
-
 def reads_text(table: dict[str, Any]) -> str:
     """Return the time of a full read now, and after the compaction: ``2.5 h → 3.1 min``."""
     return f"{_seconds(table['seconds'])} → {_seconds(table['secondsAfter'])}"
@@ -116,12 +108,6 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-_FIGURES = (
-    ("bytes", "all bytes", human_bytes), ("freeBytes", "can go now", human_bytes), ("deltas", "current deltas", count),
-    ("due", "compactions due", count),
-)  # fmt: skip
-
-
 def report_html(report: Record, next_lines: Mapping[str, str]) -> str:
     """Return the page. It loads nothing and runs nothing: its policy allows only its own style.
 
@@ -130,16 +116,11 @@ def report_html(report: Record, next_lines: Mapping[str, str]) -> str:
         next_lines: the lines of commands that go on, by their verbs.
     """
     style = resource("report.css")
-    series = [*report["before"], {"at": report["at"], **report["whole"]}]
     tables = [*report["largest"], *filter(None, [report["others"]])]
     values = {
         "next": next_lines,
         "style": style,
         "digest": b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
-        "series": series,
-        "trends": list(_trends(series)),
-        "trend_of": _FIGURES,
-        "trend_heads": [f">{label}" for _, label, _ in _FIGURES],
         "largest_bytes": max((sum(table[f"{use}Bytes"] for use in USES) for table in tables), default=0) or 1,
     }
     return rendered("report.html.j2", _shared(report) | values)
@@ -154,7 +135,6 @@ def _shared(report: Record) -> dict[str, Any]:
     tables, places = human_count(report["tables"], "table"), human_count(report["locations"], "location")
     return {
         "r": report,
-        "last": report["before"][-1] if report["before"] else {},
         "generator": GENERATOR,
         "where": where_text(report),
         "headline": f"{tables}, {places}, {human_bytes(report['bytes'])}, at {moment_text(report['at'])}",
@@ -168,18 +148,3 @@ def _shared(report: Record) -> dict[str, Any]:
         "uses": USES,
         "uses_heads": [f">{use}" for use in USES],
     }
-
-
-def _trends(series: Sequence[Record]) -> Iterator[tuple[str, Callable[[int], str], int, int, str, list[str]]]:
-    """Yield label, formatting function, first and last value, change, and the points of a curve 100 wide, 40 high."""
-    for key, label, unit in _FIGURES:
-        known = [(datetime.fromisoformat(past["at"]).timestamp(), past[key]) for past in series if key in past]
-        if len(known) < 2:
-            continue
-        (start, first), (end, last) = known[0], known[-1]
-        highest = max(value for _, value in known) or 1
-        points = [
-            f"{100 * ((at - start) / (end - start) if end > start else place):.2f},{40 - 38 * value / highest:.2f}"
-            for place, (at, value) in enumerate(known)
-        ]
-        yield label, unit, first, last, change(last, first, unit, "at first") or "unchanged", points

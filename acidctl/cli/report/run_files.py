@@ -127,7 +127,7 @@ def refuse_replacing(path: Path, kind: str) -> None:
     """Refuse to write a file over another kind of file, or where it would do harm.
 
     Args:
-        kind: report, metrics, plan, page or history.
+        kind: report, metrics, plan or page.
 
     Raises:
         RefusedError: the file is not acidctl's, would lie among the data of a table, or behind a link of another user.

@@ -171,7 +171,7 @@ def inspect_all(
     selection: Selection,
     older_than: float,
     events: Events,
-    on_record: Callable[[WarehouseStatus, str], int | None] = lambda *_: None,
+    on_record: Callable[[str], int | None] = lambda _: None,
 ) -> Overview:
     """Look at all locations that are known to be transactional or were named, and ask the metastore what waits there.
 
@@ -191,7 +191,7 @@ def inspect_all(
             else:
                 whole.add(result.status)
                 bar.advance()
-    events.looked_through(lambda key: on_record(whole, key))
+    events.looked_through(on_record)
     queue = _queue_seen(selection, whole, events)
     is_trouble = not events.is_whole or bool(queue and (queue.stuck or queue.overdue(older_than)))
     return Overview(selection.places, whole, queue, whole.condition(is_trouble=is_trouble), older_than)

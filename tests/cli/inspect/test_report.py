@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from support.tables import CLEAN_NOW, age, make
 from support.terminals import Terminals
 
 from acidctl.acid.listing import Listing
-from acidctl.cli.inspect.report import BEFORE, LARGEST, WORST
+from acidctl.cli.inspect.report import LARGEST, WORST
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 Acidctl = Callable[..., Result]
@@ -95,51 +94,15 @@ def test_trash_is_a_use_of_its_own(acidctl: Acidctl, tree: Path) -> None:
     assert old["trashBytes"] > 0 == old["obsoleteBytes"]
 
 
-def test_reports_before_this_one_are_remembered_and_compared(acidctl: Acidctl, tree: Path, tmp_path: Path) -> None:
-    history = tmp_path / "history.jsonl"
-    words = ("--history", history, tree)
-    assert report_of(acidctl, *words)["before"] == []
-    first = report_of(acidctl, "--history", history, tmp_path / "sales.db" / "old")
-    assert first["before"] == [], "of another place"
-    make(tree / "more", *TEN)
-    found = report_of(acidctl, *words)
-    (before,) = found["before"]
-    assert (before["tables"], found["tables"]) == (3, 4)
-    assert before["bytes"] < found["bytes"]
-    assert len(history.read_text().splitlines()) == 3
-    page = acidctl("report", "-o", "html", *words).out
-    assert "Trend (2 earlier reports)" in Shown(page).text
-    make(tree / "again", *TEN)
-    assert "more than last time" in acidctl("report", "-o", "md", *words).out
-    assert "| unchanged |" in acidctl("report", "-o", "md", *words).out
-
-
-def test_the_history_is_bounded_and_what_is_damaged_in_it_is_passed_over(
-    acidctl: Acidctl, tree: Path, tmp_path: Path
-) -> None:
-    history = tmp_path / "history.jsonl"
-    line = {"schema_version": 1, "where": [str(tree)], "bytes": 5}
-    history.write_text(
-        "".join(json.dumps({**line, "at": 1e9 + at}) + "\n" for at in range(BEFORE + 20))
-        + '{"schema_version": 1, no\n\xff'
-    )
-    found = report_of(acidctl, "--history", history, tree)
-    assert len(found["before"]) == BEFORE
-    assert all(one["bytes"] == 5 for one in found["before"])
-    assert acidctl("report", "--history", history, tree).status == 0
-
-
 def test_nothing_else_is_replaced(acidctl: Acidctl, tree: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("my notes")
-    for option in ("--out", "--history"):
-        for target, status in (
-            (tmp_path / "notes.txt", 7), (tree / "old" / "report.html", 7), (tmp_path, 3), (tmp_path / "no" / "x", 3),
-        ):  # fmt: skip
-            found = acidctl("report", option, target, tree)
-            assert found.status == status, (option, target, found.err)
-            assert found.out == ""
+    for target, status in (
+        (tmp_path / "notes.txt", 7), (tree / "old" / "report.html", 7), (tmp_path, 3), (tmp_path / "no" / "x", 3),
+    ):  # fmt: skip
+        found = acidctl("report", "--out", target, tree)
+        assert found.status == status, (target, found.err)
+        assert found.out == ""
     assert (tmp_path / "notes.txt").read_text() == "my notes"
-    assert acidctl("report", "--out", tmp_path / "x", "--history", tmp_path / "x", tree).status == 2
     assert {path.name for path in tmp_path.iterdir()} == {"sales.db", "notes.txt"}
 
 
@@ -263,14 +226,3 @@ def test_a_page_is_not_thrown_at_a_terminal(terminal: Terminals, tmp_path: Path)
     assert (status, "--out FILE" in shown) == (2, True)
     status, shown = terminal.run("report", "-o", "md", tmp_path / "t")
     assert (status, "## At a glance" in shown) == (0, True)
-
-
-def test_the_history_counts_the_files_that_readers_open(acidctl, tree: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    history = tmp_path / "history.jsonl"
-    whole = report_of(acidctl, "--history", history, tree)["whole"]
-    assert 0 < whole["filesRead"] < whole["files"]
-    assert json.loads(history.read_text())["files"] == whole["filesRead"]
-    assert report_of(acidctl, "--history", history, tree)["before"][0]["files"] == whole["filesRead"]
-    assert (
-        f"| files | {whole['filesRead']} | unchanged |" in acidctl("report", "-o", "md", "--history", history, tree).out
-    )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,9 +38,9 @@ def page() -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page with every part: large and small tables, hostile names, trash, compactions, days, a trend."""
+    """A page with every part: large and small tables, hostile names, trash, compactions."""
     folder = tmp_path_factory.mktemp("report")
-    tree, history, out = folder / "w", folder / "history.jsonl", folder / "report.html"
+    tree, out = folder / "w", folder / "report.html"
     for number in range(50):
         table = make(tree / "sales.db" / f"table_{number}", "base_0000010", *TEN[: number % 10], "_tmp_9/x")
         (table / "base_0000010" / "bucket_00000").write_bytes(b"x" * (60_000 // (1 + number)))
@@ -54,13 +52,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_acid(
             done / f"delta_000000{number}_000000{number}_0000" / "bucket_00000", insert(number, 0, (number, "b"))
         )
-    line = {"schema_version": 1, "where": [str(tree)], "deltas": 40}
-    lines = ({**line, "at": time.time() - 86400 * day, "bytes": 9999 * day, "freeBytes": 7 * day} for day in (3, 2, 1))
-    history.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     for words in (
         ("compact", "--major", "--engine", "local", "--assume-committed=0s", done),
         ("clean", "--yes", "--older-than", "0", "--unsafe-retention", done),
-        ("report", "--history", history, "--out", out, tree),
+        ("report", "--out", out, tree),
     ):
         subprocess.run([sys.executable, "-m", "acidctl", *map(str, words)], check=True, env=ENVIRONMENT)
     return out
@@ -120,7 +115,7 @@ def test_the_keyboard_goes_from_part_to_part_and_shows_where_it_is(page: Page, r
         seen.append(at)
     assert [place for _, _, place in seen] == sorted(place for _, _, place in seen), "in the order of the page"
     names = [name for _, name, _ in seen]
-    for part in ("Bytes that cleaning can free, and when", "As numbers", "Tables by score, the lowest first"):
+    for part in ("Bytes that cleaning can free, and when", "Tables by score, the lowest first"):
         assert part in names
     page.open(report, 1400)
     page.press("Tab")

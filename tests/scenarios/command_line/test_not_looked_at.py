@@ -336,15 +336,11 @@ def test_an_entry_that_hides_partitions_renews_no_success(acidctl: Acidctl, sale
     assert acidctl("status", sales).status == 17
 
 
-def test_a_night_and_a_report_remember_it_by_themselves(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+def test_a_night_remembers_it_by_itself(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
     night = ("nightly", "--yes", *TOLD, sales)
-    history = tmp_path / "history.jsonl"
-    page = ("report", "-o", "json", "--history", history, sales)
     assert acidctl(*night).status == 0
-    assert acidctl(*page).status == 0
     (sales / "items").rename(tmp_path / "away")
     assert acidctl("status", sales).status == 17
-    assert acidctl(*page).status == 17
     assert acidctl(*night).status == 17
     assert acidctl(*night, "--dry-run").status == 17
     (tmp_path / "away").rename(sales / "items")

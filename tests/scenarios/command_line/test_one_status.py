@@ -43,7 +43,7 @@ WRITTEN = [
     ("clean", "{t}", "--plan"), ("clean", "{t}", "--report"), ("clean", "{t}", "--metrics-file"),
     ("validate", "{t}", "--report"), ("cat", "{t}", "-o", "jsonl", "--out"),
     ("diff", "{t}", "--from", "1", "--out"),
-    ("report", "{t}", "--out"), ("report", "{t}", "--history"),
+    ("report", "{t}", "--out"),
 ]  # fmt: skip
 """Which write a file."""
 ELSEWHERE = {"completion", "doctor", "demo", "explain", "hive", *SECTIONS["Change rows"]}
