@@ -198,7 +198,7 @@ MAY_BE_SET = {
     "aborted", "all", "blocking", "checksum", "count", "decode", "deep", "deleted",
     "dry-run", "exit-code", "footers", "if-not-exists", "leftovers", "lock", "no-headers", "open", "partitions",
     "prove", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
-    "standby", "stuck", "wait", "waiting",
+    "standby", "stuck", "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 

@@ -13,7 +13,6 @@ from support.metastore.fake_hive import FakeHive
 
 import acidctl as acidctl_library
 from acidctl.base.errors import RefusedError
-from acidctl.cli.hive import request
 from acidctl.location import metastore_state
 
 Acidctl = Callable[..., Result]
@@ -109,30 +108,6 @@ def test_a_sorted_table_is_warned_of(ask: Ask, fake4: FakeHive) -> None:
 
     fake4.table("s", "z", "file:/z", sort_columns=(Order("id"),))
     assert "is sorted" in ask(fake4, "request", "--major", "hive:s.z").err
-
-
-def test_waiting_ends_when_all_are_done(ask: Ask, filled: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds = iter(
-        [
-            lambda: filled.set_entry(1, state="working"),
-            lambda: (filled.set_entry(1, state="ready for cleaning"), filled.set_entry(2, state="succeeded")),
-            lambda: filled.set_entry(3, state="failed", error="no memory", meta_info="no memory"),
-        ]
-    )
-    monkeypatch.setattr(request.time, "sleep", lambda _: next(rounds)())
-    found = ask(filled, "request", "--major", "--wait", "hive:s.t", "-o", "json")
-    assert found.status == 6, "one failed"
-    assert {one["id"]: (one["result"], one["state"]) for one in found.json()} == {
-        1: ("compacted", "ready for cleaning"), 2: ("compacted", "succeeded"), 3: ("failed", "failed"),
-    }  # fmt: skip
-    assert next(one["reason"] for one in found.json() if one["id"] == 3) == "no memory"
-
-
-def test_time_may_run_out(ask: Ask, filled: FakeHive) -> None:
-    words = ("request", "--major", "--wait", "--deadline", "0", "hive:s.u")
-    found = ask(filled, *words, "-o", "json")
-    assert found.status == 13
-    assert found.one()["result"] == "unfinished"
 
 
 def test_what_was_lost_is_not_asked_for_twice(ask: Ask, filled: FakeHive) -> None:

@@ -79,7 +79,7 @@ def test_lines_with_places_run_as_they_stand(acidctl: Acidctl, tmp_path: Path) -
             ("erasure", "--where", "q = 1", tree),
             ("why", tree / "t", "nothing"),
             ("demo", tmp_path / "de mo"),
-            ("hive", "request", "--major", "--wait", "--deadline", "1s", *told, "d.u"),
+            ("hive", "request", "--major", *told, "d.u"),
             ("compact", "--major", "--engine", "local", *told, "hive:d.t"),
             ("clean", *retention, "--plan", plan, *told, "hive:d.t"),
             ("clean", "--yes", *retention, *told, "hive:d.t"),
