@@ -199,10 +199,9 @@ class Outcome:
         """Return further facts by their keys in JSON."""
         return {}
 
-    def reported(self) -> Mapping[str, Any]:
-        """Return what the report of a run has of the outcome: the figures and words of its record, without lists."""
-        record = self.record().items()
-        return {name: fact for name, fact in record if isinstance(fact, int | float | str) and name != "location"}
+    def findings_by_severity(self) -> Mapping[str, int]:
+        """Return the number of findings of a validation by their severity."""
+        return {}
 
     def record(self) -> dict[str, Any]:
         """Return the outcome as JSON has it, without the version of the schema."""

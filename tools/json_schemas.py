@@ -313,14 +313,6 @@ SHAPES: dict[str, Shape] = {
         "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
         "timezones": "str", "metastore?": "map", "stores?": ["map"],
     },
-    "run-report": {
-        "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",
-        "started": "time", "ended": "time", "seconds": "num", "exitStatus": "int", "outcome": "str", "run?": "str",
-        "lookedAt": ({"where": "str", "locations": "int", "onRecord": "int"},),
-        "notLookedAt?": {"nothingAt": ["str"], "count": "int", "first": ["str"]},
-        "errors": ["map"], "totals": {"locations": "map", "bytes": "map", "failures": "int"},
-        "locations": ["map"],
-    },
 }  # fmt: skip
 """What an object of a command has besides `schema_version`; `apply` prints those of clean, `purge` of restore."""
 

@@ -138,10 +138,9 @@ class Report(Outcome):
         """Return the bytes of the files that were opened."""
         return {"read": self.bytes}
 
-    def reported(self) -> Mapping[str, Any]:
-        """Return the numbers of findings by severity, of what could not be checked, and of rows."""
-        counts = {severity.value: self.count(severity) for severity in Severity}
-        return {"findings": counts, "unchecked": len(self.unchecked), "rows": self.rows}
+    def findings_by_severity(self) -> Mapping[str, int]:
+        """Return the number of findings by severity."""
+        return {severity.value: self.count(severity) for severity in Severity}
 
     def facts(self) -> Mapping[str, Any]:
         """Return the findings, what could not be checked, and a summary."""

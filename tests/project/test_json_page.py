@@ -138,14 +138,6 @@ def test_keys_of_findings_and_of_a_repair(acidctl: Acidctl, crud: Path) -> None:
         assert undocumented(line[0], found.out) == set()
 
 
-def test_keys_of_a_report_are_on_the_page(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
-    for line in (MAJOR, CLEAN_NOW, ("restore", "--yes"), ("validate",), ("compact", "--major", "--engine", "local")):
-        acidctl(*line, "--report", tmp_path / "report.json", crud)
-        text = (tmp_path / "report.json").read_text()
-        results = set(json.loads(text)["totals"]["locations"])
-        assert undocumented("Reports", text) - results == set()
-
-
 def test_a_missing_key_is_found() -> None:
     assert undocumented("ls", '[{"entries": [{"colour": 1}], "base": null}]') == {"colour"}
     assert undocumented("cat", '{"x": 1}') == {"x"}

@@ -103,12 +103,6 @@ def test_findings_repairs_and_failures(acidctl: Acidctl, crud: Path) -> None:
             assert problems(name, found.out) == [], line
 
 
-def test_reports_of_runs(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
-    for line in (COMPACT, CLEAN_NOW, ("restore", "--yes"), ("validate",), ("compact", "--major", "--engine", "local")):
-        acidctl(*line, "--report", tmp_path / "report.json", crud)
-        assert problems("run-report", (tmp_path / "report.json").read_text()) == [], line
-
-
 def test_what_a_metastore_knows(acidctl: Acidctl, tmp_path: Path) -> None:
     with FakeHive(4) as fake:
         fake.table("db", "t", f"file:{tmp_path}", ["day"], {"compactor.a": "b"})

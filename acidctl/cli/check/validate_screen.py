@@ -18,7 +18,7 @@ from acidctl.validation.report import SEVERITIES
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
+    from acidctl.cli.report.run_figures import RunFigures
     from acidctl.validation.findings import Unchecked
     from acidctl.validation.report import Report
 
@@ -35,7 +35,7 @@ class ValidateScreen(RunReporter):
 
     on_unknown = "without a table, not known to be transactional"
 
-    def __init__(self, output: str, run: RunReport | None) -> None:
+    def __init__(self, output: str, run: RunFigures | None) -> None:
         super().__init__(run)
         self._output = output
         self._records = Records(output)

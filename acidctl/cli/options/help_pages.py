@@ -17,7 +17,7 @@ GROUPS = {
     "When, and how much": ("deadline", "max_bytes", "min_deltas"),
     "Locks": ("lock", "lock_wait", "break_lock"),
     "Form of the result": ("properties", "verify"),
-    "Places and output": ("tables_file", "recursive", "output", "report", "metrics_file", "exit_code", "help"),
+    "Places and output": ("tables_file", "recursive", "output", "metrics_file", "exit_code", "help"),
 }
 """Options that many commands share, by the names of their parameters; others are a command's own."""
 

@@ -296,13 +296,12 @@ retention_option = click.option(
 )
 
 
-def report_options(function: F) -> F:
-    """Add ``--report``, ``--metrics-file`` and ``--accept-fewer``, passed on as the keyword `run`, a RunReport to fill.
+def metrics_options(function: F) -> F:
+    """Add ``--metrics-file`` and ``--accept-fewer``, passed on as the keyword `run`, a RunFigures to fill.
 
-    This must be the first decorator below the command, so that refusals of the others are reported as well.
+    This must be the first decorator below the command, so that refusals of the others count as well.
     """
 
-    @click.option("--report", metavar="FILE", type=NEW_FILE, help="Write what was done, location by location, as JSON.")
     @click.option(
         "--metrics-file",
         metavar="FILE",
@@ -315,10 +314,10 @@ def report_options(function: F) -> F:
         help="Accept fewer locations than the last recorded run found, and record the new number.",
     )
     @functools.wraps(function)
-    def wrapper(*args: Any, report: str | None, metrics_file: str | None, accept_fewer: bool, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, metrics_file: str | None, accept_fewer: bool, **kwargs: Any) -> Any:
         from acidctl.cli.report.run_files import recorded  # noqa: PLC0415 - --help does without
 
-        with recorded(report, metrics_file, accepts_fewer=accept_fewer) as run:
+        with recorded(metrics_file, accepts_fewer=accept_fewer) as run:
             status = function(*args, run=run, **kwargs)
             run.exit_status = status if isinstance(status, int) else 0
         return status

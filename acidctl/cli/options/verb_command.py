@@ -30,7 +30,7 @@ from acidctl.verbs.options import REQUIRED, Kind, Option, declared, made
 if TYPE_CHECKING:
     from dataclasses import Field
 
-    from acidctl.cli.report.run_report import RunReport
+    from acidctl.cli.report.run_figures import RunFigures
     from acidctl.cli.report.verb_screen import Screen
     from acidctl.verbs.selection import Selection
 
@@ -59,7 +59,7 @@ class Call(Generic[OptionsT]):
     Attributes:
         selection: the locations that it names.
         output: the form that ``-o`` gives.
-        run: takes the result of each location, for ``--report``; None without that option.
+        run: takes the result of each location, for ``--metrics-file``; None without that option.
         yes: do not ask.
         exit_code: use an exit status of its own if there was nothing to do.
     """
@@ -67,7 +67,7 @@ class Call(Generic[OptionsT]):
     selection: Selection
     options: OptionsT
     output: str
-    run: RunReport | None = None
+    run: RunFigures | None = None
     yes: bool = False
     exit_code: bool = False
 
@@ -79,12 +79,12 @@ class Call(Generic[OptionsT]):
             inside: the places of the line may be inside of locations.
             nothing: the note if there was nothing at all.
         """
-        from acidctl.cli.report.run_report import RunReport  # noqa: PLC0415 - --help does without
+        from acidctl.cli.report.run_figures import RunFigures  # noqa: PLC0415 - --help does without
         from acidctl.cli.report.verb_screen import Screen  # noqa: PLC0415 - --help does without
 
         return Screen(
             self.output,
-            self.run or RunReport(""),
+            self.run or RunFigures(""),
             yes=self.yes,
             is_plan=is_plan,
             exit_code=self.exit_code,
@@ -116,7 +116,7 @@ def verb_command(
         forms: of the output, the default first.
         changes: the command changes locations: it follows no foreign links, and isolates its readers.
         asks: add ``--yes``.
-        records: add ``--report`` and ``--metrics-file``, for what a scheduler runs.
+        records: add ``--metrics-file`` and ``--accept-fewer``, for what a scheduler runs.
         isolates: read each file in a separate process that may crash; or the parameter that decides. Other commands are
             watched (:mod:`acidctl.base.guardian`), and isolated after a crash.
     """
@@ -130,7 +130,7 @@ def verb_command(
             output: str,
             location: str | None = None,
             locations: tuple[str, ...] = (),
-            run: RunReport | None = None,
+            run: RunFigures | None = None,
             yes: bool = False,
             resolver: Any = None,
             table_type: str | None = None,
@@ -155,7 +155,7 @@ def verb_command(
                 return body(Call(selection, chosen, output, run, yes, exit_code), **rest)
 
         built: Any = shared.together(
-            *([shared.report_options] if records else []),
+            *([shared.metrics_options] if records else []),
             place or shared.locations_argument(),
             *(options_of(options, asks=asks) if options else []),
             *extras,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from acidctl.base.printable import printable
 from acidctl.cli.output.console import warn
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.report.run_report import LocationResult, RunReport
+from acidctl.cli.report.run_figures import LocationFigures, RunFigures
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 
 MOST_LOCATIONS = 1000
@@ -47,7 +46,7 @@ _LABELS = {
 Sample = tuple[str, tuple[str, ...], float]
 
 
-def write_metrics(run: RunReport, path: Path) -> None:
+def write_metrics(run: RunFigures, path: Path) -> None:
     """Write the series of a run, and keep the series of other commands that are in the file.
 
     The time of the last success is kept when this run had none.
@@ -73,7 +72,7 @@ def looked_in(path: Path, command: str) -> dict[str, int]:
     return counts
 
 
-def samples_of(run: RunReport) -> Iterator[Sample]:
+def samples_of(run: RunFigures) -> Iterator[Sample]:
     """Yield the name, the values of its own labels, and the value of every series."""
     ended = run.ended or run.started
     yield "acidctl_last_run_timestamp_seconds", (), ended
@@ -84,32 +83,29 @@ def samples_of(run: RunReport) -> Iterator[Sample]:
     yield "acidctl_failures", (), float(run.all_failures)
     for name, count in run.counts().items():
         yield "acidctl_locations", (name,), float(count)
-    for kind, size in run.bytes().items():
+    for kind, size in run.bytes.items():
         yield "acidctl_bytes", (kind,), float(size)
     if run.record:
         yield _LOOKED, (run.record.where,), float(run.record.locations)
-    findings: Counter[str] = Counter()
-    for result in run.results.values():
-        findings.update(result.facts.get("findings", {}))
-    for severity, count in findings.items():
+    for severity, count in run.findings.items():
         yield "acidctl_findings", (severity,), float(count)
-    yield from _of_locations(run.results.values())
+    yield from _of_locations(run.results)
 
 
-def _of_locations(results: Iterable[LocationResult]) -> Iterator[Sample]:
-    listed = [(latest["directories"], latest, result) for result in results if (latest := result.latest)]
-    listed.sort(key=lambda item: (-item[0]["obsolete"], -item[0]["small"], item[2].location))
-    for directories, latest, result in listed[:MOST_LOCATIONS]:
+def _of_locations(results: Mapping[str, LocationFigures]) -> Iterator[Sample]:
+    listed = [(name, figures.standing) for name, figures in results.items() if figures.standing]
+    listed.sort(key=lambda item: (-item[1].directories["obsolete"], -item[1].directories["small"], item[0]))
+    for name, standing in listed[:MOST_LOCATIONS]:
         # Escaped: the collector accepts UTF-8 only, and names may be any bytes.
-        location = printable(hidden(result.location))
+        location = printable(hidden(name))
         for state in ("current", "obsolete", "aborted", "small"):
-            yield "acidctl_directories", (location, state), float(directories[state])
-        yield "acidctl_oldest_obsolete_age_seconds", (location,), float(latest["oldestObsoleteSeconds"] or 0)
+            yield "acidctl_directories", (location, state), float(standing.directories[state])
+        yield "acidctl_oldest_obsolete_age_seconds", (location,), float(round(standing.oldest_obsolete or 0))
     if len(listed) > MOST_LOCATIONS:
         yield "acidctl_locations_left_out", (), float(len(listed) - MOST_LOCATIONS)
 
 
-def _families(run: RunReport, earlier: str) -> list[Metric]:
+def _families(run: RunFigures, earlier: str) -> list[Metric]:
     families = {name: Metric(name, text, "gauge") for name, text in _HELP.items()}
     for name, labels, value in _kept(run, earlier):
         families[name].add_sample(name, labels, value)
@@ -119,7 +115,7 @@ def _families(run: RunReport, earlier: str) -> list[Metric]:
     return [family for family in families.values() if family.samples]
 
 
-def _kept(run: RunReport, earlier: str) -> Iterator[tuple[str, dict[str, str], float]]:
+def _kept(run: RunFigures, earlier: str) -> Iterator[tuple[str, dict[str, str], float]]:
     try:
         for family in text_string_to_metric_families(earlier):
             for sample in family.samples:

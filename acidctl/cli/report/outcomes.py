@@ -16,7 +16,7 @@ from acidctl.verbs.events import Events, Progress
 from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
-    from acidctl.cli.report.run_report import RunReport
+    from acidctl.cli.report.run_figures import RunFigures
 
 _FEW = 3
 
@@ -31,7 +31,7 @@ class RunReporter(Events):
 
     on_unknown = "left alone, not known to be transactional"
 
-    def __init__(self, run: RunReport | None = None) -> None:
+    def __init__(self, run: RunFigures | None = None) -> None:
         super().__init__()
         self.status = 0
         self.run = run
@@ -69,7 +69,7 @@ class RunReporter(Events):
         show_failure(location, error)
         self.raise_status(error.exit_status)
         if self.run:
-            self.run.failed(location, error)
+            self.run.failed(location)
 
     def raise_status(self, status: int) -> None:
         """Keep the worst status; NOT_LOOKED_AT counts only if nothing else failed."""
@@ -89,7 +89,6 @@ class RunReporter(Events):
         problem = self.coverage.problem(least)
         if self.run:
             self.run.looked = looked
-            self.run.facts["notLookedAt"] = self.coverage.as_json()
         if problem:
             RunReporter.failed(self, "", problem)  # not of a subclass, which would write a record without a location
         return replace(looked, locations=looked.on_record(before, self.status, is_accepted=is_accepted))

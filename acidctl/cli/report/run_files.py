@@ -1,11 +1,9 @@
-"""Writing the report and metrics files of a run: whole or not at all, and never over another kind of file."""
+"""Files that are written whole or not at all, and never over another kind of file: the metrics of a run first."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,8 +12,8 @@ import click
 from acidctl.acid.names import acid_directory, is_hidden
 from acidctl.base.errors import AccessError, AcidctlError, ExitStatus, NotFoundError, RefusedError, StorageError
 from acidctl.cli.report.outcomes import show_failure
-from acidctl.cli.report.run_report import RunReport
-from acidctl.location.change.own_files import followed, open_folder, replace_file
+from acidctl.cli.report.run_figures import RunFigures
+from acidctl.location.change.own_files import followed, open_folder
 from acidctl.storage.os_errors import mapped
 
 _HEAD, _HEAD_OF_PAGE = 65536, 1024
@@ -24,54 +22,42 @@ _PAGE = b"acidctl report"
 
 
 @contextmanager
-def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = False) -> Iterator[RunReport]:
-    """Yield the report of what the block does; the requested files are written however the block ends.
+def recorded(metrics: str | None, *, accepts_fewer: bool = False) -> Iterator[RunFigures]:
+    """Yield the figures of what the block does; the metrics file, if one is given, is written however the block ends.
 
-    The block must set the report's `exit_status`.
+    The block must set the run's `exit_status`.
 
     Args:
-        accepts_fewer: accept fewer locations than these files have on record.
+        accepts_fewer: accept fewer locations than the file has on record.
 
     Raises:
-        AcidctlError: a file cannot be written; raised before the block if that can be foreseen.  After a block that
+        AcidctlError: the file cannot be written; raised before the block if that can be foreseen.  After a block that
             failed, this error is only printed and the block's own error is raised.
     """
-    context = click.get_current_context()
-    files = {kind: Path(path) for kind, path in (("report", report), ("metrics", metrics)) if path}
-    for kind, path in files.items():
-        refuse_target(path, kind)
-    run = RunReport(
-        " ".join(context.command_path.split(" ")[1:]),
-        tuple(context.find_root().obj or ()),
-        is_wanted=bool(files),
+    run = RunFigures(
+        " ".join(click.get_current_context().command_path.split(" ")[1:]),
+        is_wanted=bool(metrics),
         accepts_fewer=accepts_fewer,
     )
-    run.earlier = _on_record(files, run.command)
+    if not metrics:
+        yield run
+        return
+    path = Path(metrics)
+    refuse_target(path, "metrics")
+    from acidctl.cli.report.metrics import looked_in  # noqa: PLC0415 - with prometheus_client
+
+    run.earlier = looked_in(path, run.command)
     try:
         yield run
         run.end(run.exit_status or 0)
     except BaseException as error:
         run.end(_exit_status_of(error), error)
         try:
-            _write(run, files)
+            _write(run, path)
         except AcidctlError as problem:
             show_failure("", problem)
         raise
-    _write(run, files)
-
-
-def _on_record(files: Mapping[str, Path], command: str) -> dict[str, int]:
-    """Return the numbers of locations that earlier runs recorded in these files, by places; the largest counts."""
-    found: Counter[str] = Counter()
-    if path := files.get("report"):
-        with suppress(OSError, ValueError, KeyError, TypeError):  # no earlier report, or one without locations
-            record = json.loads(path.read_bytes())["lookedAt"]
-            found |= Counter({str(record["where"]): int(record["onRecord"])})
-    if path := files.get("metrics"):
-        from acidctl.cli.report.metrics import looked_in  # noqa: PLC0415 - with prometheus_client
-
-        found |= Counter(looked_in(path, command))
-    return dict(found)
+    _write(run, path)
 
 
 def _exit_status_of(error: BaseException) -> int:
@@ -84,32 +70,22 @@ def _exit_status_of(error: BaseException) -> int:
     return error.exit_status if isinstance(error, AcidctlError) else AcidctlError.exit_status
 
 
-def _write(run: RunReport, files: Mapping[str, Path]) -> None:
-    errors: list[AcidctlError] = []
-    for kind, path in files.items():
-        try:
-            if kind == "report":
-                # ASCII, so that names that are not UTF-8 can be written as well.
-                replace_file(path, json.dumps(run.as_json(), indent=2).encode("ascii") + b"\n")
-            else:
-                from acidctl.cli.report.metrics import write_metrics  # noqa: PLC0415 - with prometheus_client
+def _write(run: RunFigures, path: Path) -> None:
+    from acidctl.cli.report.metrics import write_metrics  # noqa: PLC0415 - with prometheus_client
 
-                write_metrics(run, path)
-        except AcidctlError as error:
-            errors.append(error)
-        except OSError as error:
-            errors.append(StorageError(f"cannot write the {kind} {path}", (error.strerror or str(error)).lower()))
-    if errors:
-        raise errors[0]
+    try:
+        write_metrics(run, path)
+    except OSError as error:
+        raise StorageError(f"cannot write the metrics {path}", (error.strerror or str(error)).lower()) from error
 
 
 def refuse_target(path: Path, kind: str) -> None:
-    """Refuse, before hours of work, a report that cannot be written or would replace another kind of file.
+    """Refuse, before hours of work, a file that cannot be written or would replace another kind of file.
 
     Raises:
         NotFoundError: the path is a directory, or its directory is missing.
         AccessError: its directory may not be written.
-        RefusedError: the file is not a report of acidctl, or would lie among the data of a table.
+        RefusedError: the file is not acidctl's, or would lie among the data of a table.
     """
     what = f"cannot write the {kind} {path}"
     with mapped("write", str(path)):  # a name may be too long
@@ -127,7 +103,7 @@ def refuse_replacing(path: Path, kind: str) -> None:
     """Refuse to write a file over another kind of file, or where it would do harm.
 
     Args:
-        kind: report, metrics, plan or page.
+        kind: metrics, plan or page.
 
     Raises:
         RefusedError: the file is not acidctl's, would lie among the data of a table, or behind a link of another user.

@@ -27,7 +27,7 @@ from acidctl.wording import human_bytes, human_count, names_in_short, some_of, t
 
 if TYPE_CHECKING:
     from acidctl.acid.reasons import Reason
-    from acidctl.cli.report.run_report import RunReport
+    from acidctl.cli.report.run_figures import RunFigures
     from acidctl.location.evidence import Evidence
     from acidctl.location.snapshot import Snapshot
     from acidctl.location.table_location import TableLocation
@@ -69,13 +69,13 @@ class Screen(RunReporter):
         shows_next: name the commands that come next; False if the verb goes on itself.
     """
 
-    run: RunReport
+    run: RunFigures
     shows_next = True
 
     def __init__(
         self,
         output: str,
-        run: RunReport,
+        run: RunFigures,
         *,
         yes: bool = False,
         is_plan: bool = False,
@@ -252,7 +252,6 @@ class Screen(RunReporter):
     def begins(self, run_id: str) -> None:
         """Take the id of the nightly run that begins."""
         self._title = f"run {run_id}: "
-        self.run.facts["run"] = run_id
 
     def failed(self, location: str, error: AcidctlError) -> None:
         if isinstance(error, DeadlineError) and not location:  # nobody knows what is left for another run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,13 +80,12 @@ def test_a_dry_run_ranks_by_gain_and_changes_nothing(acidctl: Acidctl, warehouse
 
 def test_nights_compact_then_clean_then_purge_under_one_id(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     rows = {table: len(read_rows(table)) for table in (warehouse / "sales.db").iterdir() if table.name != "days"}
-    first = acidctl(*DUE, "--yes", "--report", tmp_path / "r.json", warehouse)
+    first = acidctl(*DUE, "--yes", "--metrics-file", tmp_path / "r.prom", warehouse)
     assert first.status == 0, first.err
     assert "3 compacted" in first.err
-    report = json.loads((tmp_path / "r.json").read_text())
-    orders = next(one for one in report["locations"] if one["location"].endswith("orders"))
-    assert (orders["result"], set(orders["parts"])) == ("compacted", {"compact", "clean"})
-    assert (orders["before"]["directories"]["small"], orders["after"]["directories"]["obsolete"]) == (5, 5)
+    figures = (tmp_path / "r.prom").read_text()
+    assert 'acidctl_locations{command="nightly",result="compacted"} 3' in figures
+    assert f'location="{warehouse}/sales.db/orders",state="obsolete"}} 5' in figures
     age(warehouse, 48)
     second = acidctl(*DUE, "--yes", "-o", "jsonl", warehouse)
     runs = {step["trashRun"] for step in second.lines() if step["result"] == "cleaned"}
@@ -110,9 +108,9 @@ def test_all_that_a_night_did_is_known_by_its_id(acidctl: Acidctl, warehouse: Pa
     orders = warehouse / "sales.db" / "orders"
     runs = []
     for first in (6, 11):  # what a night compacts the next one cleans, and the third one purges
-        done = acidctl(*DUE, "--yes", "-o", "jsonl", "--report", tmp_path / f"{first}.json", warehouse)
+        done = acidctl(*DUE, "--yes", "-o", "jsonl", warehouse)
         assert done.status == 0, done.err
-        runs.append(json.loads((tmp_path / f"{first}.json").read_text())["run"])
+        runs.append(done.lines()[0]["run"])
         age(warehouse, 48)
         write_deltas(orders, first, first + 4)
         age(orders, 30)

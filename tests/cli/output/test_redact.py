@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -51,16 +50,12 @@ def told(text: str) -> list[str]:
 def test_no_credentials_in_what_fails(acidctl: Acidctl, command: tuple[str, ...], url: str, tmp_path: Path) -> None:
     line = [part.format(plan=tmp_path / "out-plan.json") for part in command]
     if command[0] in REPORTED:
-        line += ["--report", str(tmp_path / "out-report.json"), "--metrics-file", str(tmp_path / "out-run.prom")]
+        line += ["--metrics-file", str(tmp_path / "out-run.prom")]
     options = [word for option in OPTIONS for word in ("--set", f"storage.{option}")]
     location = [url] if command[0] not in {"why", "dump"} else [url, "base_1"]
     found = acidctl(*line, *options, *location, "--debug")
     assert found.status not in (0, 1)
     assert not told(everything(tmp_path, found))
-    if command[0] in REPORTED:
-        report = json.loads((tmp_path / "out-report.json").read_text())
-        assert report["exitStatus"] == found.status
-        assert f"storage.secret={redact.HIDDEN}" in report["arguments"]
 
 
 def test_no_credentials_in_what_succeeds(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
@@ -70,14 +65,14 @@ def test_no_credentials_in_what_succeeds(acidctl: Acidctl, crud: Path, tmp_path:
     for path in sorted(path for path in crud.rglob("*") if path.is_file()):
         store.make_dirs(f"/secrets/crud/{path.relative_to(crud).parent}")
         store.write_bytes(f"/secrets/crud/{path.relative_to(crud)}", path.read_bytes())
-    plan, report, prom = (tmp_path / f"out-{name}" for name in ("plan.json", "report.json", "run.prom"))
-    files = ("--report", report, "--metrics-file", prom)
+    plan, prom = (tmp_path / f"out-{name}" for name in ("plan.json", "run.prom"))
+    files = ("--metrics-file", prom)
     for line in (("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention"), ("validate",), CLEAN_NOW):
         found = acidctl(*line, *files, *options, url)
         assert found.status == 0
         assert not told(everything(tmp_path, found))
     assert plan.stat().st_size
-    assert json.loads(report.read_text())["locations"][0]["result"] == "cleaned"
+    assert 'result="cleaned"' in prom.read_text()
 
 
 def test_doctor_hides_what_spark_is_given(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -364,15 +364,6 @@ def test_what_a_metastore_dropped_is_told_once(acidctl: Acidctl, sales: Path, tm
             assert [acidctl(*command, *metrics).status for _ in range(2)] == [17, 0], command
 
 
-def test_the_report_of_a_run_is_a_record_too(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
-    words = ("compact", "--auto", *TOLD, "--report", tmp_path / "run.json", sales)
-    assert acidctl(*words).status == 0
-    shutil.rmtree(sales / "items")
-    for _ in range(2):
-        assert acidctl(*words).status == 17
-    assert json.loads((tmp_path / "run.json").read_text())["outcome"] == "failed"
-
-
 def test_a_state_on_a_tree_lists_those_that_have_it(acidctl: Acidctl, sales: Path) -> None:
     write_acid(sales / "orders" / "base_0000002" / "bucket_00000", insert(2, 0, (1, "x")))
     shown = acidctl("ls", "--state", "obsolete", sales).out

@@ -37,11 +37,10 @@ READ = [
 ]  # fmt: skip
 """Which read a file."""
 WRITTEN = [
-    ("compact", "--auto", "--assume-committed=0s", "{t}", "--report"),
     ("compact", "--auto", "--assume-committed=0s", "{t}", "--metrics-file"),
-    (*NIGHT, "{t}", "--report"), (*NIGHT, "{t}", "--metrics-file"),
-    ("clean", "{t}", "--plan"), ("clean", "{t}", "--report"), ("clean", "{t}", "--metrics-file"),
-    ("validate", "{t}", "--report"), ("cat", "{t}", "-o", "jsonl", "--out"),
+    (*NIGHT, "{t}", "--metrics-file"),
+    ("clean", "{t}", "--plan"), ("clean", "{t}", "--metrics-file"),
+    ("validate", "{t}", "--metrics-file"), ("cat", "{t}", "-o", "jsonl", "--out"),
     ("diff", "{t}", "--from", "1", "--out"),
     ("report", "{t}", "--out"),
 ]  # fmt: skip

@@ -182,7 +182,8 @@ def test_commands_that_change_tables_send_nothing_hostile(terminal: Terminals, f
         ["clean", "--yes", "--unsafe-retention", "--apply", plan], ["restore", "{t}"],
         [*CLEAN_NOW, "-o", "json", "{w}"],
         ["restore", "--yes", "{w}"], [*CLEAN_NOW, "{w}"], ["purge", "--yes", "{w}"],
-        ["clean", "--report", plan, "{w}"], ["clean", "--report", "{t}/x", "{w}"], ["demo", "{t}"], ["demo", "{t}2"],
+        ["clean", "--metrics-file", plan, "{w}"], ["clean", "--metrics-file", "{t}/x", "{w}"],
+        ["demo", "{t}"], ["demo", "{t}2"],
         ["cat", "{t}", "--out", "{t}/x"], ["cat", "{t}", "--out", plan],
     ]  # fmt: skip
     for line in lines:

@@ -16,9 +16,7 @@ from acidctl.cli.main import main
 Acidctl = Callable[..., Any]
 LINES = {
     "metrics": ("compact", "--auto", "--assume-committed=0s", "--metrics-file"),
-    "report of compact": ("compact", "--auto", "--assume-committed=0s", "--report"),
-    "report of clean": ("clean", "--report"), "plan": ("clean", "--plan"),
-    "report of validate": ("validate", "--report"),
+    "metrics of validate": ("validate", "--metrics-file"), "plan": ("clean", "--plan"), "page": ("report", "--out"),
 }  # fmt: skip
 
 

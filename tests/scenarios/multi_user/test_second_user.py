@@ -280,7 +280,7 @@ def test_endless_side_file_is_not_read(acidctl: Acidctl, table: Path, line: tupl
         assert "it is a bomb, or larger than any file of its name is" in done.err
 
 
-@pytest.mark.parametrize("option", ["--report", "--metrics-file", "--plan"])
+@pytest.mark.parametrize("option", ["--metrics-file", "--plan"])
 def test_a_link_on_the_way_to_what_is_written(acidctl: Acidctl, table: Path, tmp_path: Path, option: str) -> None:
     """In a directory that everybody may write to somebody made the next one first."""
     (tmp_path / "etc").mkdir()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -250,7 +249,7 @@ def test_without_an_engine_the_rest_is_done(
 
     with monkeypatch.context() as patch:
         patch.setattr("acidctl.verbs.engine.open_engine", missing)
-        found = acidctl(*DUE, "--state", tmp_path / "state", "--report", tmp_path / "r.json", warehouse)
+        found = acidctl(*DUE, "--state", tmp_path / "state", warehouse)
     assert found.status == 8
     assert ends(found.err) == [{"failed": 1, "cleaned": 1}]
     assert acidctl(*DUE, "--state", tmp_path / "state", warehouse).status == 0
@@ -279,8 +278,8 @@ def test_a_signal_ends_a_night_and_the_next_one_finishes(tmp_path: Path) -> None
     for number in range(40):
         write_deltas(tmp_path / "warehouse" / "sales.db" / f"t{number}", 1, 4)
     age(tmp_path / "warehouse", 30)
-    command = [sys.executable, "-m", "acidctl", *DUE, "--state", str(tmp_path / "state"), "--report"]
-    command += [str(tmp_path / "r.json"), str(tmp_path / "warehouse")]
+    command = [sys.executable, "-m", "acidctl", *DUE, "--state", str(tmp_path / "state"), "--metrics-file"]
+    command += [str(tmp_path / "r.prom"), str(tmp_path / "warehouse")]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PYTHONPATH}
     ) as first:
@@ -290,7 +289,7 @@ def test_a_signal_ends_a_night_and_the_next_one_finishes(tmp_path: Path) -> None
         _, said = first.communicate(timeout=60)
     assert first.returncode == 130, said
     assert "the next run" in said
-    assert json.loads((tmp_path / "r.json").read_text())["outcome"] == "interrupted"
+    assert 'acidctl_exit_status{command="nightly"} 130' in (tmp_path / "r.prom").read_text()
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": PYTHONPATH}
     )

@@ -1,8 +1,7 @@
-"""``--report`` and ``--metrics-file``: whole, true, and there however a run ends."""
+"""``--metrics-file``: whole, true, and there however a run ends."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -17,12 +16,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.tables import CLEAN_NOW
 
 from acidctl.acid.triggers import SMALL_FILE
-from acidctl.base.errors import StorageError
-from acidctl.cli.report import metrics, run_report
+from acidctl.cli.report import metrics, run_figures
 from acidctl.cli.report.metrics import samples_of, write_metrics
-from acidctl.cli.report.run_report import RunReport, standing_of
+from acidctl.cli.report.run_figures import RunFigures, standing_of
 from acidctl.location.change.own_files import replace_file
 from acidctl.location.snapshot import take_snapshot
+from acidctl.outcome import Outcome, Result
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
 
@@ -32,11 +31,12 @@ MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, ...]:
-    return "--report", str(tmp_path / "run.json"), "--metrics-file", str(tmp_path / "run.prom")
+    return "--metrics-file", str(tmp_path / "run.prom")
 
 
-def report(tmp_path: Path) -> Any:
-    return json.loads((tmp_path / "run.json").read_text())
+def results(tmp_path: Path) -> dict[str, float]:
+    """Number of locations by result."""
+    return {key[2]: value for key, value in series(tmp_path / "run.prom").items() if key[0] == "locations"}
 
 
 def series(path: Path) -> dict[tuple[str, ...], float]:
@@ -50,34 +50,21 @@ def series(path: Path) -> dict[tuple[str, ...], float]:
 
 def test_a_compaction_and_a_cleaning(acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
     assert acidctl(*MAJOR, *files, crud).status == 0
-    found = report(tmp_path)
-    assert (found["schema_version"], found["command"], found["outcome"], found["exitStatus"]) == (
-        1,
-        "compact",
-        "done",
-        0,
-    )
-    assert found["totals"]["locations"] == {"compacted": 1}
-    assert found["started"] <= found["ended"]
-    assert {"host", "pid", "user", "acidctl"} <= set(found)
-    assert found["arguments"][: len(MAJOR)] == list(MAJOR)
-    (one,) = found["locations"]
-    written = sum(path.stat().st_size for path in crud.glob("base*/bucket*"))
-    assert (one["location"], one["rows"], one["bytes"]["written"]) == (str(crud), 2, written)
-    assert one["before"]["directories"] == {"current": 4, "obsolete": 0, "aborted": 0, "ignored": 0, "small": 4}
-    assert one["after"]["directories"] == {"current": 1, "obsolete": 4, "aborted": 0, "ignored": 0, "small": 0}
+    assert results(tmp_path) == {"compacted": 1}
     shown = series(tmp_path / "run.prom")
-    assert shown["directories", "compact", str(crud), "obsolete"] == 4
+    written = sum(path.stat().st_size for path in crud.glob("base*/bucket*"))
+    assert shown["bytes", "compact", "written"] == written
+    states = {key[3]: value for key, value in shown.items() if key[:3] == ("directories", "compact", str(crud))}
+    assert states == {"current": 1, "obsolete": 4, "aborted": 0, "small": 0}
     assert shown["failures", "compact"] == 0
     assert shown["oldest_obsolete_age_seconds", "compact", str(crud)] >= 0
     assert shown["last_success_timestamp_seconds", "compact"] == shown["last_run_timestamp_seconds", "compact"]
 
     assert acidctl(*CLEAN_NOW, *files, crud).status == 0
-    (one,) = report(tmp_path)["locations"]
-    assert (one["result"], one["files"], bool(one["trashRun"])) == ("cleaned", 8, True)
-    assert one["bytes"]["removed"] == one["before"]["bytes"] - one["after"]["bytes"]
-    assert one["after"]["oldestObsoleteSeconds"] is None
     both = series(tmp_path / "run.prom")
+    assert both["locations", "clean", "cleaned"] == 1
+    assert both["bytes", "clean", "removed"] > 0
+    assert both["oldest_obsolete_age_seconds", "clean", str(crud)] == 0
     assert both["directories", "clean", str(crud), "obsolete"] == 0
     assert {key: value for key, value in both.items() if key[1] == "compact"} == shown, "another command's series stay"
 
@@ -86,12 +73,11 @@ def test_a_compaction_and_a_cleaning(acidctl: Acidctl, crud: Path, tmp_path: Pat
 
 def test_nothing_to_do_and_dry_runs(acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:
     assert acidctl("compact", "--assume-committed=0s", "--auto", "--exit-code", *files, crud).status == 12
-    found = report(tmp_path)
-    assert (found["outcome"], found["locations"][0]["result"]) == ("done", "nothing-to-do")
-    assert found["locations"][0]["after"] == found["locations"][0]["before"]
+    assert results(tmp_path) == {"nothing-to-do": 1}
+    assert series(tmp_path / "run.prom")["directories", "compact", str(crud), "current"] == 4
     assert series(tmp_path / "run.prom")["exit_status", "compact"] == 12
     assert acidctl(*MAJOR, "--dry-run", *files, crud).status == 0
-    assert report(tmp_path)["totals"]["locations"] == {"planned": 1}
+    assert results(tmp_path) == {"planned": 1}
 
 
 def test_saved_and_applied_plans_are_reported(
@@ -100,22 +86,21 @@ def test_saved_and_applied_plans_are_reported(
     acidctl(*MAJOR, crud)
     plan = tmp_path / "plan.json"
     assert acidctl("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention", *files, crud).status == 0
-    assert report(tmp_path)["totals"]["locations"] == {"planned": 1}
+    assert results(tmp_path) == {"planned": 1}
     assert acidctl("clean", "--yes", "--unsafe-retention", *files, "--apply", plan).status == 0
-    assert report(tmp_path)["totals"]["locations"] == {"cleaned": 1}
-    assert report(tmp_path)["command"] == "clean"
+    assert results(tmp_path) == {"cleaned": 1}
 
 
 def test_findings_are_reported_and_fail_the_run(
     acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]
 ) -> None:
     assert acidctl("validate", *files, crud).status == 0
-    assert report(tmp_path)["locations"][0]["findings"]["error"] == 0
+    assert series(tmp_path / "run.prom")["findings", "validate", "error"] == 0
     (crud / "delta_0000009_0000008").mkdir()
     (crud / "delta_0000002_0000002_0000" / "bucket_00000").write_bytes(b"")
     found = acidctl("validate", "--footers", *files, crud)
     assert found.status == 14
-    assert report(tmp_path)["outcome"] == "failed"
+    assert series(tmp_path / "run.prom")["exit_status", "validate"] == 14
     assert series(tmp_path / "run.prom")["findings", "validate", "error"] >= 1
 
 
@@ -126,15 +111,10 @@ def test_a_failure_keeps_the_last_success(acidctl: Acidctl, crud: Path, tmp_path
     before = series(tmp_path / "run.prom")
     (crud / "delta_0000002_0000002_0000" / "bucket_00000").write_bytes(b"ORC")
     assert acidctl(*MAJOR, *files, crud, other).status == 4
-    found = report(tmp_path)
-    assert (found["outcome"], found["exitStatus"]) == ("failed", 4)
-    assert found["totals"] | {"bytes": {}} == {"locations": {"failed": 1, "compacted": 1}, "bytes": {}, "failures": 1}
-    bad, good = sorted(found["locations"], key=lambda one: one["result"] != "failed")
-    assert bad["error"]["code"] == "bad-data"
-    assert set(bad["error"]) == {"what", "why", "hint", "class", "code"}
-    assert bad["before"] == bad["after"]
-    assert good["after"]["directories"]["current"] == 1
+    assert results(tmp_path) == {"failed": 1, "compacted": 1}
     after = series(tmp_path / "run.prom")
+    assert after["directories", "compact", str(crud), "current"] == 4
+    assert after["directories", "compact", str(other), "current"] == 1
     key = ("last_success_timestamp_seconds", "compact")
     assert after[key] == before[key] < after["last_run_timestamp_seconds", "compact"]
     assert after["failures", "compact"] == 1
@@ -152,13 +132,10 @@ def test_a_run_that_fails_as_a_whole(
         os.utime(path, (old, old))
     found = acidctl(*(part.format(crud) for part in line), *files)
     assert found.status in (2, 3, 7)
-    said = report(tmp_path)
-    assert (said["exitStatus"], said["outcome"]) == (found.status, "failed")
-    assert len(said["errors"]) == 1
+    assert series(tmp_path / "run.prom")["exit_status", line[0]] == found.status
     assert series(tmp_path / "run.prom")["failures", line[0]] == 1
     if line[0] == "clean":
-        assert said["errors"][0]["code"] == "refused"
-        assert said["totals"]["locations"] == {"not-reached": 1}
+        assert results(tmp_path) == {"not-reached": 1}
         age = series(tmp_path / "run.prom")["oldest_obsolete_age_seconds", "clean", str(crud)]
         assert 99 * 3600 < age < 101 * 3600
 
@@ -176,11 +153,10 @@ main([*{MAJOR!r}, *{files!r}, {str(crud)!r}])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
-    found = report(tmp_path)
-    assert (found["outcome"], found["exitStatus"], found["errors"]) == ("interrupted", 130, [])
-    assert found["totals"]["locations"] == {"not-reached": 1}
-    assert found["locations"][0]["before"]["directories"]["current"] == 4
+    assert results(tmp_path) == {"not-reached": 1}
     shown = series(tmp_path / "run.prom")
+    assert shown["directories", "compact", str(crud), "current"] == 4
+    assert shown["failures", "compact"] == 0
     assert shown["exit_status", "compact"] == 130
     assert ("last_success_timestamp_seconds", "compact") not in shown
     assert not list(crud.glob("_tmp*"))
@@ -192,23 +168,20 @@ def test_an_interrupt_while_it_looks_once_more(
     def again(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.report.run_report.LocationResult.look_again", again)
+    monkeypatch.setattr("acidctl.cli.report.run_figures.LocationFigures.look_again", again)
     assert acidctl(*MAJOR, *files, crud).status == 130
-    found = report(tmp_path)
-    assert (found["outcome"], found["totals"]["locations"]) == ("interrupted", {"compacted": 1})
-    assert found["locations"][0]["after"] is None
+    assert results(tmp_path) == {"compacted": 1}
+    assert not [key for key in series(tmp_path / "run.prom") if key[0] == "directories"], "old figures would lie"
 
 
 # --- the files ---
 
 
-@pytest.mark.parametrize(
-    ("option", "content"), [("--report", "precious"), ("--report", "[1]"), ("--metrics-file", "node_load1 5\n")]
-)
-def test_other_files_are_not_replaced(acidctl: Acidctl, crud: Path, tmp_path: Path, option: str, content: str) -> None:
+@pytest.mark.parametrize("content", ["precious", "node_load1 5\n"])
+def test_other_files_are_not_replaced(acidctl: Acidctl, crud: Path, tmp_path: Path, content: str) -> None:
     path = tmp_path / "precious"
     path.write_text(content)
-    found = acidctl(*MAJOR, option, path, crud)
+    found = acidctl(*MAJOR, "--metrics-file", path, crud)
     assert found.status == 7
     assert "will not replace" in found.err
     assert path.read_text() == content
@@ -216,7 +189,7 @@ def test_other_files_are_not_replaced(acidctl: Acidctl, crud: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("where", ["run", "delta_0000001_0000001_0000/run"])
-@pytest.mark.parametrize("option", ["--report", "--metrics-file"])
+@pytest.mark.parametrize("option", ["--plan", "--metrics-file"])
 def test_no_file_among_the_data_of_a_table(acidctl: Acidctl, crud: Path, option: str, where: str) -> None:
     """Readers would take it for rows written before the table was ACID."""
     found = acidctl("clean", option, crud / where, crud)
@@ -227,7 +200,7 @@ def test_no_file_among_the_data_of_a_table(acidctl: Acidctl, crud: Path, option:
     assert acidctl("clean", option, crud.parent / "run", crud).status == 0
 
 
-@pytest.mark.parametrize("option", ["--report", "--metrics-file", "--plan"])
+@pytest.mark.parametrize("option", ["--metrics-file", "--plan"])
 def test_standard_output_is_no_file(
     acidctl: Acidctl, crud: Path, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,10 +213,9 @@ def test_standard_output_is_no_file(
 
 
 @pytest.mark.parametrize("where", ["missing/run", ".", "a-file/run"])
-@pytest.mark.parametrize("option", ["--report", "--metrics-file"])
-def test_a_file_that_cannot_be_written(acidctl: Acidctl, crud: Path, tmp_path: Path, option: str, where: str) -> None:
+def test_a_file_that_cannot_be_written(acidctl: Acidctl, crud: Path, tmp_path: Path, where: str) -> None:
     (tmp_path / "a-file").touch()
-    found = acidctl(*MAJOR, option, tmp_path / where, crud)
+    found = acidctl(*MAJOR, "--metrics-file", tmp_path / where, crud)
     assert found.status == 3
     assert not list(crud.glob("base*"))
 
@@ -261,14 +233,13 @@ def test_a_disk_that_is_full_at_the_end(
 
     # Not the function itself: the compaction calls it too.
     monkeypatch.setattr("acidctl.location.change.own_files.os", SimpleNamespace(**vars(os) | {"fsync": full}))
-    (tmp_path / "run.json").write_text('{"schema_version": 0}')
+    (tmp_path / "run.prom").write_text("acidctl_failures 9\n")
     found = acidctl(*MAJOR, *files, crud if works else tmp_path / "missing")
     assert found.status == (6 if works else 3), "the run's own failure is its status"
     assert "no space left on device" in found.err
-    assert (tmp_path / "run.json").read_text() == '{"schema_version": 0}'
+    assert (tmp_path / "run.prom").read_text() == "acidctl_failures 9\n"
     assert len(list(crud.glob("base*"))) == works
-    assert (tmp_path / "run.prom").exists(), "the other file is written"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["crud_table", "run.json", "run.prom"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["crud_table", "run.prom"]
 
 
 def test_replaced_file_keeps_links_pipes_and_permissions(tmp_path: Path) -> None:
@@ -283,7 +254,7 @@ def test_replaced_file_keeps_links_pipes_and_permissions(tmp_path: Path) -> None
     read, write = os.pipe()
     replace_file(Path(f"/dev/fd/{write}"), b"piped")
     assert os.read(read, 10) == b"piped"
-    write_metrics(ended(RunReport("ls", is_wanted=True)), Path(f"/dev/fd/{write}"))
+    write_metrics(ended(RunFigures("ls", is_wanted=True)), Path(f"/dev/fd/{write}"))
     assert os.read(read, 10_000).startswith(b"# HELP acidctl_")
     os.close(read)
     os.close(write)
@@ -292,7 +263,7 @@ def test_replaced_file_keeps_links_pipes_and_permissions(tmp_path: Path) -> None
 # --- metrics ---
 
 
-def ended(run: RunReport, status: int = 0) -> RunReport:
+def ended(run: RunFigures, status: int = 0) -> RunFigures:
     run.end(status)
     return run
 
@@ -305,7 +276,6 @@ def test_hostile_names_are_escaped_in_labels(acidctl: Acidctl, tmp_path: Path, f
     assert acidctl("demo", table).status == 0
     for location in (table, tmp_path / os.fsdecode(b"\xff")):
         assert acidctl("compact", "--assume-committed=0s", "--auto", *files, location).status == 0
-        assert report(tmp_path)["locations"][0]["location"] == str(location)
         text = (tmp_path / "run.prom").read_text("utf-8")
         assert not {"\x1b", "\u202e"} & set(text)
         labels = {key[2] for key in series(tmp_path / "run.prom") if key[0] == "directories"}
@@ -316,7 +286,7 @@ def test_hostile_names_are_escaped_in_labels(acidctl: Acidctl, tmp_path: Path, f
 def test_an_old_file_that_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.prom"
     path.write_text('acidctl_exit_status{command="x" oops\n')
-    write_metrics(ended(RunReport("clean")), path)
+    write_metrics(ended(RunFigures("clean")), path)
     assert "was damaged" in capsys.readouterr().err
     assert series(path)["exit_status", "clean"] == 0
 
@@ -326,9 +296,9 @@ def test_runs_at_the_same_time_keep_each_others_series(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from acidctl.cli.report.metrics import write_metrics
-from acidctl.cli.report.run_report import RunReport
+from acidctl.cli.report.run_figures import RunFigures
 for place in range(10):
-    run = RunReport(f"{{sys.argv[1]}}-{{place}}")
+    run = RunFigures(f"{{sys.argv[1]}}-{{place}}")
     run.end(0)
     write_metrics(run, Path({str(tmp_path / "run.prom")!r}))
 """
@@ -342,12 +312,12 @@ def test_locations_beyond_the_most_are_left_out_of_metrics_and_counted(
     monkeypatch: pytest.MonkeyPatch, crud: Path
 ) -> None:
     monkeypatch.setattr(metrics, "MOST_LOCATIONS", 2)
-    run = RunReport("clean", is_wanted=True)
+    run = RunFigures("clean", is_wanted=True)
     snapshot = take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud))
     run.saw(snapshot)
     one = run.results[str(crud)]
     for name in "abc":
-        run.results[name] = run_report.LocationResult(name, before=one.before)
+        run.results[name] = run_figures.LocationFigures(standing=one.standing)
     found = list(samples_of(ended(run)))
     assert {labels[0] for name, labels, _ in found if name == "acidctl_directories"} == {str(crud), "a"}
     assert ("acidctl_locations_left_out", (), 2.0) in found
@@ -358,15 +328,15 @@ def test_locations_beyond_the_most_are_left_out_of_metrics_and_counted(
 
 
 def test_nothing_is_kept_where_nobody_asked(crud: Path) -> None:
-    run = RunReport("clean")
+    run = RunFigures("clean")
     run.saw(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)))
-    run.add("a", "cleaned", bytes_by_use={"removed": 5})
-    run.failed("b", StorageError("no"))
+    run.take(Outcome(location="a", result=Result.CLEANED))
+    run.failed("b")
     assert run.results == {}
     assert run.failures == 1
 
 
-def test_figures_count_files_bytes_and_ages(acidctl: Acidctl, crud: Path) -> None:
+def test_figures_count_directories_and_ages(acidctl: Acidctl, crud: Path) -> None:
     acidctl(*MAJOR, crud)
     (crud / "delta_0000004_0000004_0000").mkdir()
     with (crud / "delta_0000004_0000004_0000" / "bucket_00000").open("wb") as file:
@@ -377,21 +347,16 @@ def test_figures_count_files_bytes_and_ages(acidctl: Acidctl, crud: Path) -> Non
         os.utime(path, (1000, 1000))
     os.utime(crud / "base_0000003", (2000, 2000))
     found = standing_of(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)), now=2060)
-    visible = [path for path in crud.rglob("*") if path.is_file() and path.parent not in (crud, crud / ".hidden")]
-    assert (found["files"], found["bytes"]) == (len(visible), sum(path.stat().st_size for path in visible))
-    assert found["directories"] == {"current": 2, "obsolete": 4, "aborted": 0, "ignored": 0, "small": 0}
-    assert found["oldestObsoleteSeconds"] == 60, "since the base that took their place was there"
+    assert found.directories == {"current": 2, "obsolete": 4, "aborted": 0, "ignored": 0, "small": 0}
+    assert found.oldest_obsolete == 60, "since the base that took their place was there"
 
 
 def test_a_location_that_vanished_meanwhile(crud: Path) -> None:
-    run = RunReport("clean", is_wanted=True)
+    run = RunFigures("clean", is_wanted=True)
     run.saw(take_snapshot(LocalFileSystem(FileSystemSpec("file")), str(crud)))
-    run.add(str(crud), "cleaned", is_changed=True)
+    run.take(Outcome(location=str(crud), result=Result.CLEANED))
     crud.rename(crud.with_name("gone"))
     run.end(0)
-    (one,) = run.as_json()["locations"]
-    assert one["after"] is None
-    assert "no such file" in one["afterUnknown"]
     assert not [name for name, _, _ in samples_of(run) if name == "acidctl_directories"], "old figures would lie"
 
 
@@ -412,4 +377,4 @@ main([*{MAJOR!r}, *{files!r}, {str(crud)!r}])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
-    assert report(tmp_path)["outcome"] == "interrupted"
+    assert series(tmp_path / "run.prom")["exit_status", "compact"] == 130
