@@ -28,14 +28,14 @@ _LOOK_SECONDS = 5.0
 _HANDLED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
 """Any other signal ends the parent as it would end the command, and the kernel ends the child with it."""
 _SI_KERNEL = 0x80  # the code of a signal from the terminal, which the whole process group gets
-_SLOT, _NAMES = 4096, ("file", "begun", "ended", "unfinished", "written")
+_SLOT, _NAMES = 4096, ("file", "begun", "ended", "written")
 
 
 class Notes:
     """Short texts by name that a watched command leaves for its parent, in memory that both share.
 
-    ``file`` is the file that was read last, ``begun`` and ``ended`` count native reads, ``unfinished`` is a new file
-    that is being written, ``written`` the state of standard output.
+    ``file`` is the file that was read last, ``begun`` and ``ended`` count native reads, ``written`` is the state of
+    standard output.
 
     Attributes:
         isolates: whether each file is read in a process that may die.

@@ -275,13 +275,9 @@ def _listings() -> AbstractContextManager[None]:
 
 
 def _clear_up() -> None:
-    """Remove the unfinished file and the last line of the terminal that a crashed command left."""
+    """Remove the last line of the terminal that a crashed command left."""
     if sys.stderr.isatty() and not is_dumb():
         own_stream(sys.stderr).write(ERASE)
-    if unfinished := NOTES["unfinished"]:
-        from acidctl.cli.rows.out_file import remove_unfinished  # noqa: PLC0415 - only after a crash
-
-        remove_unfinished(unfinished)
 
 
 def _say(what: str, why: str = "", hint: str = "") -> None:

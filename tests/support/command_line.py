@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +52,12 @@ def acidctl(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., Result]:
         return Result(int(stop.value.code or 0), captured.out.decode(), captured.err.decode())
 
     return call
+
+
+def redirected(target: Path, *args: str | Path) -> None:
+    """``acidctl ARGS > target``, for output that is not text."""
+    with target.open("wb") as out:
+        subprocess.run([sys.executable, "-m", "acidctl", *map(str, args)], stdout=out, check=True)
 
 
 @pytest.fixture

@@ -271,12 +271,6 @@ def one_place(metavar: str) -> Decorator:
     return click.argument("location", metavar=metavar, type=LOCATION)
 
 
-out_option = click.option(
-    "--out",
-    type=NEW_FILE,
-    metavar="PATH",
-    help="Write to a new file, complete or not at all. Default form: by the suffix of its name.",
-)
 limit_option = click.option("--limit", type=COUNT_OR_NONE, help="Stop after N rows.")
 table_type_option = typed_option(
     "--table-type",

@@ -34,14 +34,11 @@ if TYPE_CHECKING:
         ),
         shared.table_type_option,
         shared.limit_option,
-        shared.out_option,
         click.option("--skip-bad-files", is_flag=True, help="Skip what cannot be read; report it and fail at the end."),
     ),
     isolates="skip_bad_files",
 )
-def command(
-    call: Call[CatOptions], *, count: bool, checksum: bool, limit: int | None, out: str | None, skip_bad_files: bool
-) -> None:
+def command(call: Call[CatOptions], *, count: bool, checksum: bool, limit: int | None, skip_bad_files: bool) -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.
 
@@ -50,17 +47,16 @@ def command(
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
-    from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows
+    from acidctl.cli.rows.rows_out import begin_document, write_rows
 
     options = call.options
-    if count and (out is not None or options.columns is not None or options.row_id):
-        raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
+    if count and (options.columns is not None or options.row_id):
+        raise UsageProblem("--count prints one number", "", "leave --columns and --row-id out")
     if count:
         refuse_unused("--count", "output")
     if checksum:
-        refuse_unused("--checksum", "output", "count", "row_id", "limit", "out", "skip_bad_files")
-    output = form_of(call.output, out, EXPORT_FORMS)
-    begin_document("" if count or checksum else output, out)
+        refuse_unused("--checksum", "output", "count", "row_id", "limit", "skip_bad_files")
+    begin_document("" if count or checksum else call.output)
     losses: list[Loss] = []
     scan = cat(call.selection, options, losses.append if skip_bad_files else None, with_ids=checksum)
     for text in dict.fromkeys(map(text_of, scan.notes)):
@@ -82,7 +78,7 @@ def command(
         record = {"rows": digest.rows, "values": digest.values, "rowIds": digest.row_ids, "columns": digest.columns}
         put_json(record, lines=False)
     else:
-        write_rows(scan.batches_as_read(limit), output, scan.output_type, out)
+        write_rows(scan.batches_as_read(limit), call.output, scan.output_type)
     if losses:
         _fail_for_losses(losses)
 

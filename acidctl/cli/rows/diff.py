@@ -22,25 +22,23 @@ from acidctl.wording import text_of
     extras=(
         click.option("--count", is_flag=True, help="Print only the numbers of removed and added rows."),
         shared.table_type_option,
-        shared.out_option,
     ),
 )
-def command(call: Call[DiffOptions], *, count: bool, out: str | None) -> None:
+def command(call: Call[DiffOptions], *, count: bool) -> None:
     """Print the rows of a LOCATION or a TABLE that disappeared (-) and appeared (+) between two write ids, as
     `acidctl cat --at` would print them at either.
 
     An UPDATE takes away the old row and adds the new one. With --key the two are one line (~) with `old` and `new`, and
     all changed rows are held in memory. Status 10 once a compaction destroyed one of the snapshots.
     """
-    from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows
+    from acidctl.cli.rows.rows_out import begin_document, write_rows
 
     options = call.options
-    if count and (options.key is not None or out is not None or options.columns is not None or options.row_id):
-        raise UsageProblem("--count prints two numbers", "", "leave --key, --out, --columns and --row-id out")
+    if count and (options.key is not None or options.columns is not None or options.row_id):
+        raise UsageProblem("--count prints two numbers", "", "leave --key, --columns and --row-id out")
     if count:
         refuse_unused("--count", "output")
-    output = form_of(call.output, out, ROW_FORMS)
-    begin_document("" if count else output, out)
+    begin_document("" if count else call.output)
     changes = diff(call.selection, options)
     for text in map(text_of, changes.notes):
         note(text)
@@ -49,6 +47,6 @@ def command(call: Call[DiffOptions], *, count: bool, out: str | None) -> None:
         gone, new = changes.count()
         put_json({"disappeared": gone, "appeared": new, "snapshotSource": changes.source.record}, lines=True)
     elif options.key:
-        write_rows(changes.paired(options.key), output, changes.paired_type, out)
+        write_rows(changes.paired(options.key), call.output, changes.paired_type)
     else:
-        write_rows(changes.listed(), output, changes.listed_type, out)
+        write_rows(changes.listed(), call.output, changes.listed_type)

@@ -1,17 +1,14 @@
-"""Writing row batches to standard output or a file in the chosen form."""
+"""Writing row batches to standard output in the chosen form."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import pyarrow as pa
-from click.core import ParameterSource
 
 from acidctl.base.errors import UsageProblem
 from acidctl.base.printable import printable
@@ -22,85 +19,40 @@ from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
 from acidctl.rows.read.selection import limited
-from acidctl.storage.port import base_name
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-SUFFIXES = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
-    ".arrows": "arrow", ".orc": "orc",
-}  # fmt: skip
-"""The forms by the suffix of a file's name."""
 _DOCUMENT = "acidctl.document"
 _BINARY = ("parquet", "arrow", "orc")
 TABLE_ROWS = 1000
 """A table for people stops here: its columns are aligned, so all of it is in memory at once."""
 
 
-def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
-    """Return the form to write: a typed ``-o``, else by the suffix of the file, else `output`.
-
-    Args:
-        output: the value of ``-o``, which may be a default or from the configuration.
-        to: the name of the file; None for standard output.
-        forms: the forms of the command.
-
-    Raises:
-        UsageProblem: the suffix stands for another form than was typed, or for none of these forms.
-    """
-    suffix = "" if to is None else Path(base_name(to)).suffix.lower()
-    wanted = SUFFIXES.get(suffix)
-    if click.get_current_context().get_parameter_source("output") is ParameterSource.COMMANDLINE:
-        if wanted not in (None, output) and (suffix, output) != (".json", "json"):
-            what = f"--out {to} is not a name for {output}"
-            raise UsageProblem(what, f"{suffix} stands for {wanted}", f"leave -o {output} out, or choose another name")
-        return output
-    if suffix and wanted not in forms:
-        known = ", ".join(end for end, form in SUFFIXES.items() if form in forms)
-        hint = f"names end with {known}, or -o says the form: {', '.join(form for form in forms if form != 'table')}"
-        why = f"its rows cannot be written as {wanted}" if wanted else f"no form is known by the ending {suffix}"
-        raise UsageProblem(f"--out {to} does not say how to write it", why, hint)
-    return wanted or output
-
-
-def write_rows(batches: Iterable[pa.RecordBatch], form: str, types: OrcType, to: str | None = None) -> None:
-    """Write all batches to standard output, or to a new file; binary forms refuse a terminal.
-
-    A file appears under its name when it is complete, and not before.
+def write_rows(batches: Iterable[pa.RecordBatch], form: str, types: OrcType) -> None:
+    """Write all batches to standard output; binary forms refuse a terminal.
 
     Args:
         types: of the rows.
-        to: path of the file; it must not exist.
 
     Raises:
-        UsageProblem: a binary form would go to a terminal, or a table for people to a file.
-        NotFoundError: the directory of the file does not exist, or the name is that of a directory.
-        ConflictError: the file exists.
+        UsageProblem: a binary form would go to a terminal.
         BadDataError: the form cannot hold a value.
     """
-    if to is not None and form == "table":
-        raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
-    if to is None and form in _BINARY and sys.stdout.isatty():
+    if form in _BINARY and sys.stdout.isatty():
         name = f"{form} is not for a terminal"
         raise UsageProblem(name, "it is binary", f"redirect it: ... -o {form} > rows.{form}")
     with progress("reading rows") as bar:
         batches = _counted(batches, bar)
-        if to is not None:
-            from acidctl.cli.rows.out_file import new_file
-
-            with new_file(os.fspath(to)) as file:
-                _write(batches, form, types, file)
-        elif form == "table":
+        if form == "table":
             _table(batches, types)
+        elif form == "json":
+            document: JsonArray = click.get_current_context().meta[_DOCUMENT]
+            for batch in batches:
+                document.write(batch, types)
         else:
-            if form == "json":
-                document: JsonArray = click.get_current_context().meta[_DOCUMENT]
-                for batch in batches:
-                    document.write(batch, types)
-            else:
-                _write(batches, form, types, out_stream())
-            out_stream().flush()
+            _write(batches, form, types, out_stream())
+        out_stream().flush()
 
 
 def _counted(batches: Iterable[pa.RecordBatch], bar: Bar) -> Iterator[pa.RecordBatch]:
@@ -109,9 +61,9 @@ def _counted(batches: Iterable[pa.RecordBatch], bar: Bar) -> Iterator[pa.RecordB
         yield batch
 
 
-def begin_document(form: str, to: str | None = None) -> None:
+def begin_document(form: str) -> None:
     """Begin the document of ``-o json`` on standard output, which is closed however the command ends."""
-    if form != "json" or to is not None:
+    if form != "json":
         return
     context = click.get_current_context()
     document = context.meta[_DOCUMENT] = JsonArray(out_stream())

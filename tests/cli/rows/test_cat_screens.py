@@ -92,20 +92,6 @@ def test_write_id_to_come_is_noted(acidctl: Call, crud: Path) -> None:
     assert "beyond" not in acidctl("cat", crud, "--at", "3").err
 
 
-def test_names_that_are_no_file(acidctl: Call, crud: Path, tmp_path: Path) -> None:
-    found = acidctl("cat", crud, "--out", crud)
-    assert found.status == 3
-    assert "is a directory" in found.err
-    assert "remove it" not in found.err
-    assert acidctl("cat", crud, "--out", f"{tmp_path}/new/").status == 3
-    found = acidctl("cat", crud, "--out", tmp_path / "no" / "where.jsonl")
-    assert found.status == 3
-    assert f"there is no directory {tmp_path}/no" in found.err
-    found = acidctl("cat", crud, "--out", "/proc/rows.jsonl")
-    assert "cannot create /proc/rows.jsonl" in found.err
-    assert ".part" not in found.err
-
-
 def test_rows_as_a_table(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("cat", "-o", "table", crud).out.split() == ["id", "value", "1", "A", "2", "B"]
 

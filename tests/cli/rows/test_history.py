@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet
+from support.command_line import redirected
 from support.tables import CLEAN_NOW
 
 Call = Callable[..., Any]
@@ -116,14 +117,8 @@ def test_diff_is_written_in_every_form(acidctl: Call, crud: Path, tmp_path: Path
     for form in ("csv", "table", "jsonl"):
         assert acidctl("diff", crud, "--from", "1", "--to", "2", "-o", form, *key).status == 0
     out = tmp_path / "changes.parquet"
-    assert acidctl("diff", crud, "--from", "1", "--to", "2", "-o", "parquet", "--out", out, *key).status == 0
+    redirected(out, "diff", crud, "--from", "1", "--to", "2", "-o", "parquet", *key)
     assert parquet.read_table(out).column_names[0] == "change"
-    named = tmp_path / "named.parquet"
-    assert acidctl("diff", crud, "--from", "1", "--to", "2", "--out", named, *key).status == 0
-    assert parquet.read_table(named).equals(parquet.read_table(out))
-    refused = acidctl("diff", crud, "--from", "1", "--out", tmp_path / "changes.orc", *key)
-    assert refused.status == 2 and "cannot be written as orc" in refused.err
-    assert acidctl("diff", crud, "--from", "1", "-o", "csv", "--out", tmp_path / "x.parquet").status == 2
 
 
 def test_diff_below_the_oldest_readable_write_id_is_refused(acidctl: Call, cleaned: Path) -> None:

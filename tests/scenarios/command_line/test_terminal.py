@@ -184,7 +184,6 @@ def test_commands_that_change_tables_send_nothing_hostile(terminal: Terminals, f
         ["restore", "--yes", "{w}"], [*CLEAN_NOW, "{w}"], ["purge", "--yes", "{w}"],
         ["clean", "--metrics-file", plan, "{w}"], ["clean", "--metrics-file", "{t}/x", "{w}"],
         ["demo", "{t}"], ["demo", "{t}2"],
-        ["cat", "{t}", "--out", "{t}/x"], ["cat", "{t}", "--out", plan],
     ]  # fmt: skip
     for line in lines:
         status, shown = terminal.run(*filled(line))

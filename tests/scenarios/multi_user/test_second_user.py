@@ -296,20 +296,6 @@ def test_a_link_on_the_way_to_what_is_written(acidctl: Acidctl, table: Path, tmp
     assert list((tmp_path / "etc").iterdir())
 
 
-def test_a_link_on_the_way_to_rows(acidctl: Acidctl, table: Path, tmp_path: Path) -> None:
-    (tmp_path / "etc").mkdir()
-    (tmp_path / "tmp").mkdir()
-    (tmp_path / "tmp" / "acidctl").symlink_to(tmp_path / "etc")
-    os.lchown(tmp_path / "tmp" / "acidctl", OTHER, OTHER)
-    line = ("cat", table, "--out", tmp_path / "tmp" / "acidctl" / "rows.csv")
-    done = acidctl(*line)
-    assert (done.status, "will not write to" in done.err) == (7, True)
-    assert not list((tmp_path / "etc").iterdir())
-    os.lchown(tmp_path / "tmp" / "acidctl", 0, 0)
-    assert acidctl(*line).status == 0
-    assert [path.name for path in (tmp_path / "etc").iterdir()] == ["rows.csv"]
-
-
 def test_a_pipe_that_somebody_put_for_a_plan(acidctl: Acidctl, tmp_path: Path) -> None:
     """Whoever opens it waits for a writer, for ever."""
     os.mkfifo(tmp_path / "plan.json")
