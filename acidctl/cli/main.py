@@ -6,8 +6,8 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 import click
@@ -133,6 +133,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     if args is None:
         forget_current_directory()
         leave_out_pandas()
+        # A command keeps many small values and makes few cycles: collecting them takes a tenth of a large listing.
+        gc.set_threshold(_SELDOM, *gc.get_threshold()[1:])
         # OpenBLAS, unused here, starts a thread per core, and ends the process if it may have no more threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     VERBOSITY.set()
@@ -140,7 +142,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     debug = VERBOSITY.has_traces = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     has_crashed = args is None and _watched(given)
     try:
-        with standard_streams(), ending_signals(), _seldom_collected():
+        with standard_streams(), ending_signals():
             # --debug may stand anywhere: users append it to a line that failed.
             line = with_program_options_first([arg for arg in given if arg != "--debug"])
             status = _run(line, debug, has_crashed)
@@ -174,21 +176,6 @@ def _watched(given: Sequence[str]) -> bool:
         NOTES.before = str(NOTES.error)
         has_crashed = watched()
     return has_crashed
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Collect garbage rarely within the block.
-
-    A command keeps many small values and makes few cycles: collecting them takes a tenth of the time of a large
-    listing.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(_SELDOM, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def with_program_options_first(args: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from acidctl.base.errors import ConflictError, StorageError
+from acidctl.base.user_folders import user_folder
 from acidctl.location.change.own_files import Owner, open_folder, replace_file
 from acidctl.location.coverage import Looked
 from acidctl.storage.local.rooted_directory import held
@@ -119,7 +120,5 @@ class NightlyState:
 
 def usual_folder() -> Path:
     """Return the folder that systemd gives to a service, else ``~/.local/state/acidctl`` or its like."""
-    from platformdirs import user_state_dir
-
     given = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(given or user_state_dir("acidctl"))
+    return Path(given or user_folder("XDG_STATE_HOME", "~/.local/state"))

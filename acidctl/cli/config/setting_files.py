@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from pathlib import Path
 from typing import Any
 
 from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.base.user_folders import user_folder
 from acidctl.cli.config.settings import Settings, SettingsFile, settings_of
 from acidctl.storage.os_errors import from_os_error
 
@@ -40,15 +40,8 @@ def load(given: str | None, profile: str | None) -> Settings:
 
 
 def user_path() -> Path:
-    """Return ``~/.config/acidctl/config.toml``, or the usual path of the platform."""
-    if sys.platform == "linux":  # the same as platformdirs, whose import takes 4 ms of every command
-        folder = os.environ.get("XDG_CONFIG_HOME", "")
-        if not os.path.isabs(folder):  # noqa: PTH117
-            folder = os.path.expanduser("~/.config")  # noqa: PTH111 - never raises
-        return Path(folder, "acidctl", "config.toml")
-    from platformdirs import user_config_dir  # noqa: PLC0415 - only without --config
-
-    return Path(user_config_dir("acidctl")) / "config.toml"
+    """Return ``~/.config/acidctl/config.toml``, or where XDG_CONFIG_HOME has it."""
+    return Path(user_folder("XDG_CONFIG_HOME", "~/.config"), "config.toml")
 
 
 def _is_file(path: Path) -> bool:

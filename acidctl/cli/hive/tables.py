@@ -10,7 +10,7 @@ import click
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.hive.records import Record, sentence, tables_argument
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import chosen_view_options
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.output.screen import Column, Layout, column
 
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from acidctl.metastore.client import Metastore
     from acidctl.metastore.tables import HiveTable
 
-COLUMNS = {
-    "database": "string", "table": "string", "type": "string", "format": "string", "partitionKeys": "string",
-    "partitions": "bigint", "location": "string", "owner": "string", "buckets": "bigint", "bucketColumns": "string",
-    "sortColumns": "string", "noAutoCompaction": "boolean", "noCleanup": "boolean", "pool": "string",
-    "thresholds": "string", "job": "string",
-}  # fmt: skip
+COLUMNS = (
+    "database", "table", "type", "format", "partitionKeys", "partitions", "location", "owner", "buckets",
+    "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds", "job",
+)  # fmt: skip
 _THRESHOLD = "compactorthreshold."
 
 
@@ -72,7 +70,7 @@ _LAYOUT = Layout[Record](
     help="Count the partitions of each table, which takes a call each.",
 )
 @exclude_option
-@chosen_view_options("owner = 'etl'")
+@view_options
 def command(
     names: tuple[str, ...], counts_partitions: bool, exclude: tuple[str, ...], metastore: Metastore, view: View
 ) -> int:

@@ -40,7 +40,7 @@ _FOR_ENTRIES = "this lists locations: give --recursive, or one location, to list
             type=click.Choice(["current", "obsolete", "aborted", "ignored"]),
             help="Only entries in this state, and locations with such entries. Repeatable.",
         ),
-        list_options("deltas > 50"),
+        list_options,
         click.option("-r", "--recursive", is_flag=True, help="List the entries of every location of a tree."),
         click.option("--rows", is_flag=True, help="Count rows, from the files' footers only."),
         click.option("-a", "--all", "show_all", is_flag=True, help="Also show hidden entries in the table."),

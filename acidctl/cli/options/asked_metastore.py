@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.options.metastore import metastore_of, metastore_options
 from acidctl.cli.options.param_types import COUNT, comma_separated
-from acidctl.cli.options.shared import output_option, passed_as, refuse_unused, together, typed_option
+from acidctl.cli.options.shared import output_option, passed_as, typed_option
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import ListChoice, View
     from acidctl.metastore.client import Metastore
 
 
-def list_options(example: str) -> Callable[[Any], Any]:
-    """Return the options that choose lines and columns, passed on as the keyword `choice`, a ListChoice.
+def _choice(columns: tuple[str, ...] | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
+    from acidctl.cli.output.list_choice import ListChoice  # noqa: PLC0415 - --help does without
 
-    Args:
-        example: a condition for the help.
-    """
+    return ListChoice(columns, sort, where, not no_headers)
 
-    def choice(columns: tuple[str, ...] | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
-        from acidctl.cli.output.list_choice import ListChoice  # noqa: PLC0415 - --help does without
 
-        return ListChoice(columns, sort, where, not no_headers)
-
-    return passed_as(
-        "choice",
-        choice,
-        typed_option("--where", metavar="CONDITION", help=f"Only lines that meet a condition in SQL: {example}."),
-        click.option(
-            "--sort", metavar="COLUMN[:desc]", help="Sort by a column; numbers the greatest first, unless :asc."
-        ),
-        click.option(
-            "--columns",
-            metavar="NAMES",
-            callback=comma_separated,
-            help="Only these columns, by their names in CSV, in this order.",
-        ),
-        click.option("--no-headers", is_flag=True, help="Leave out the line with the names of the columns."),
-    )
+list_options = passed_as(
+    "choice",
+    _choice,
+    typed_option("--where", metavar="CONDITION", help="Only lines that meet a condition in SQL: deltas > 50."),
+    click.option("--sort", metavar="COLUMN[:desc]", help="Sort by a column; numbers the greatest first, unless :asc."),
+    click.option(
+        "--columns",
+        metavar="NAMES",
+        callback=comma_separated,
+        help="Only these columns, by their names in CSV, in this order.",
+    ),
+    click.option("--no-headers", is_flag=True, help="Leave out the line with the names of the columns."),
+)
+"""The options that choose lines and columns, passed on as the keyword `choice`, a ListChoice."""
 
 
 def _asked(metastore: str | None) -> Metastore:
@@ -68,12 +59,6 @@ def _view(limit: int | None, output: str) -> View:
     return View(limit, output)
 
 
-def _chosen_view(view: View, choice: ListChoice) -> View:
-    if not view.is_table and view.output != "csv":
-        refuse_unused(f"-o {view.output}", "columns", "no_headers")
-    return replace(view, choice=choice)
-
-
 view_options = passed_as(
     "view",
     _view,
@@ -82,13 +67,3 @@ view_options = passed_as(
     output_option("table", "json", "jsonl", "csv", default="table"),
 )
 """The options of commands that list, passed on as the keywords `metastore` and `view`."""
-
-
-def chosen_view_options(example: str) -> Callable[[Any], Any]:
-    """Return :data:`view_options` together with :func:`list_options`.
-
-    Args:
-        example: a condition for the help.
-    """
-    chosen: Callable[[Any], Any] = passed_as("view", _chosen_view, takes=("view", "choice"))
-    return together(view_options, list_options(example), chosen)

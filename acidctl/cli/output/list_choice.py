@@ -154,35 +154,28 @@ class View:
 
     limit: int | None
     output: str
-    choice: ListChoice = field(default_factory=ListChoice)
 
     @property
     def is_table(self) -> bool:
         """Whether people read the records."""
         return self.output == "table"
 
-    def show(
-        self, found: Sequence[Record], columns: Mapping[str, str] | Sequence[str], layout: Layout[Record], nothing: str
-    ) -> int:
+    def show(self, found: Sequence[Record], columns: Sequence[str], layout: Layout[Record], nothing: str) -> int:
         """Print records; return the exit status.
 
         Args:
-            columns: the columns of CSV in order; with their kinds if the user may choose among them.
+            columns: the columns of CSV in order.
             layout: of the table for people.
             nothing: the note for people if there are no records.
         """
-        chosen = self.choice.checked(columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "string"))
-        found = chosen.in_order(chosen.meeting(found))
         limit = self.limit or (_SHOWN if self.is_table else None)
         if not self.is_table:
-            names = tuple(columns) if chosen.columns is None else chosen.columns
-            records = Records(self.output, names, has_headings=chosen.has_headings)
+            records = Records(self.output, columns)
             records.put_header()
             for record in found[:limit]:
                 records.put(record)
         elif found:
-            layout = layout if chosen.columns is None else chosen.layout()
-            print_table(layout, found[:limit], has_headings=chosen.has_headings)
+            print_table(layout, found[:limit])
         else:
             note(nothing)
         if limit and len(found) > limit:

@@ -14,7 +14,6 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from platformdirs import user_config_dir
 from support.terminals import Terminals
 
 from acidctl.base.errors import StorageError, UsageProblem
@@ -263,12 +262,12 @@ def test_without_a_home_no_file_is_read(acidctl: Acidctl, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("folder", ["/a/b", "rel", "", "  ", None])
-def test_the_users_file_is_where_platformdirs_has_it(monkeypatch: pytest.MonkeyPatch, folder: str | None) -> None:
+def test_the_users_file_is_where_linux_has_it(monkeypatch: pytest.MonkeyPatch, folder: str | None) -> None:
     if folder is None:
         monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     else:
         monkeypatch.setenv("XDG_CONFIG_HOME", folder)
-    assert user_path() == Path(user_config_dir("acidctl"), "config.toml")
+    assert user_path() == Path(folder if folder == "/a/b" else Path.home() / ".config", "acidctl", "config.toml")
 
 
 def test_file_of_config_takes_the_place_of_all_others(
@@ -451,7 +450,7 @@ def test_options_of_the_program_stand_anywhere() -> None:
         assert with_program_options_first(left) == left
 
 
-KEYS = ["jobs", "older-than", "report", "output"]
+KEYS = ["jobs", "older-than", "metrics-file", "output"]
 TABLES = st.dictionaries(st.sampled_from(KEYS), st.text(max_size=3))
 
 
@@ -480,7 +479,7 @@ def test_nothing_is_loaded_where_there_is_no_file(tmp_path: Path) -> None:
     for args, absent in (
         (["--help"], of_metastores),
         (["ls", "."], of_metastores),
-        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.settings", "prometheus_client"}),
+        (["--help"], {"tomllib", "acidctl.cli.config.settings", "prometheus_client"}),
         (["ls", "."], {"tomllib", "prometheus_client", "difflib"}),
     ):
         program = f"import sys, json\nfrom acidctl.cli.main import main\ntry: main({args})\nexcept SystemExit: pass\n"

@@ -364,7 +364,7 @@ def test_ctrl_c_before_the_command_begins(acidctl, crud: Path, monkeypatch: pyte
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acidctl.cli.main._seldom_collected", interrupted)
+    monkeypatch.setattr("acidctl.cli.main.ending_signals", interrupted)
     try:
         status = acidctl("ls", crud).status
     except KeyboardInterrupt:  # which would end the tests, too
