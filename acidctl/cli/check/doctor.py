@@ -14,6 +14,7 @@ from acidctl.cli.command_table import SUMMARIES
 from acidctl.cli.options import shared
 from acidctl.cli.options.metastore import CONFIGURED, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
+from acidctl.cli.options.set_option import refuse_assigned
 from acidctl.cli.output.redact import HIDDEN, hidden, remember, shown_setting
 
 if TYPE_CHECKING:
