@@ -35,7 +35,9 @@ class MigrateOptions(Options):
         (), "--catalog-option", kind=Kind.PAIRS, help="A setting of PyIceberg's catalog. Repeatable."
     )
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be copied, then stop.")
-    prove: bool = option(True, "--prove/--no-prove", help="Read both tables afterwards and compare all rows.")
+    proof: bool = option(
+        True, "--proof/--no-proof", typed=True, help="Read both tables afterwards and compare all rows (default)."
+    )
     jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Files at a time.")
 
 
@@ -158,4 +160,4 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
     with events.progress("copying", plan.bytes, is_bytes=True) as progress:
         snapshot = request.carry_out(plan, options.jobs, progress.advance)
-    yield outcome(Result.WRITTEN, snapshot, request.prove() if options.prove else "")
+    yield outcome(Result.WRITTEN, snapshot, request.prove() if options.proof else "")

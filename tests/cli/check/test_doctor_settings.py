@@ -191,10 +191,10 @@ ONLY_TYPED = {
     "snapshot", "table-type", "visibility-txn",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash", "set", "where", "overwrite", "keys", "once",
-    "like", "partitioned-by", "clustered-by", "location", "comment",
+    "like", "partitioned-by", "clustered-by", "location", "comment", "proof",
 }  # fmt: skip
 MAY_BE_SET = {
-    "aborted", "all", "blocking", "checksum", "count", "decode", "deep", "deleted",
+    "aborted", "all", "blocking", "catch-up", "checksum", "count", "decode", "deep", "deleted",
     "dry-run", "exit-code", "footers", "if-not-exists", "leftovers", "lock", "no-headers", "open", "partitions",
     "prove", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "waiting",
@@ -312,6 +312,7 @@ NEEDED = {
     "blame": ("1:1:1",),
     "diff": ("--from", "1"),
     "erasure": ("--where", "a = 1"),
+    "migrate": ("--to", "copy"),
 }
 """What a command wants beside a location."""
 
