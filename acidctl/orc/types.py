@@ -256,6 +256,44 @@ def arrow_type(tree: OrcType) -> pa.DataType:
     return _ARROW_LEAVES[tree.kind]
 
 
+_LIKE_ARROW: dict[pa.DataType, str] = {
+    **{kind: name for name, kind in reversed(_ARROW_LEAVES.items())},
+    pa.uint8(): "smallint", pa.uint16(): "int", pa.uint32(): "bigint", pa.float16(): "float", pa.date64(): "date",
+    pa.large_string(): "string", pa.string_view(): "string", pa.large_binary(): "binary", pa.binary_view(): "binary",
+}  # fmt: skip
+
+
+def like_arrow(kind: pa.DataType, of_null: OrcType | None = None) -> OrcType | None:
+    """Return the type that holds every value of an Arrow type, None if Hive has none; `of_null` for the type null."""
+    if pa.types.is_null(kind):
+        return of_null
+    if isinstance(kind, pa.ExtensionType):
+        return like_arrow(kind.storage_type, of_null)
+    if pa.types.is_dictionary(kind):  # an encoding
+        return like_arrow(kind.value_type, of_null)
+    if kind in _LIKE_ARROW:
+        return OrcType(_LIKE_ARROW[kind])
+    if pa.types.is_fixed_size_binary(kind):
+        return OrcType("binary")
+    if pa.types.is_timestamp(kind):
+        return OrcType(TIMESTAMP_KINDS[kind.tz is not None])
+    if pa.types.is_uint64(kind):
+        return OrcType("decimal", precision=20)
+    if pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= 38:
+        return OrcType("decimal", precision=kind.precision, scale=kind.scale)
+    name = "struct" if pa.types.is_struct(kind) else "map" if pa.types.is_map(kind) else "array"
+    if name == "array" and not (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    ):
+        return None
+    fields = (
+        list(kind) if name == "struct" else [kind.key_field, kind.item_field] if name == "map" else [kind.value_field]
+    )
+    children = tuple(child for field in fields if (child := like_arrow(field.type, of_null)))
+    names = tuple(field.name for field in fields) if name == "struct" else ()
+    return OrcType(name, children=children, names=names) if len(children) == len(fields) else None
+
+
 def restricted(tree: OrcType, column_ids: Collection[int]) -> OrcType | None:
     """Return the tree with only those columns, all below them, and the structs around them; ids stay the file's.
 

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,7 +16,7 @@ from acidctl.base.nearest import did_you_mean
 from acidctl.metastore.tables import Column, HiveTable, StoredAs
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.orc.types import OrcType, columns_of, hive_type, row_of
+from acidctl.orc.types import OrcType, columns_of, hive_type, like_arrow, row_of
 from acidctl.storage.registry import open_location
 from acidctl.writing.insert_only.plain_files import INPUTS, format_reasons
 from acidctl.writing.rows.bucket_hashes import VERSIONS, check_bucket_type
@@ -192,36 +191,12 @@ def columns_like(schema: pa.Schema) -> OrcType:
     return row_of((column.name, _type_like(column.name, column.type)) for column in schema)
 
 
-_SAME: tuple[tuple[Any, str], ...] = (
-    (pa.types.is_boolean, "boolean"), (pa.types.is_int8, "tinyint"), (pa.types.is_int16, "smallint"),
-    (pa.types.is_uint8, "smallint"), (pa.types.is_int32, "int"), (pa.types.is_uint16, "int"),
-    (pa.types.is_int64, "bigint"), (pa.types.is_uint32, "bigint"), (pa.types.is_float16, "float"),
-    (pa.types.is_float32, "float"), (pa.types.is_float64, "double"), (pa.types.is_string, "string"),
-    (pa.types.is_large_string, "string"), (pa.types.is_string_view, "string"), (pa.types.is_binary, "binary"),
-    (pa.types.is_large_binary, "binary"), (pa.types.is_fixed_size_binary, "binary"), (pa.types.is_date, "date"),
-)  # fmt: skip
-
-
 def _type_like(name: str, kind: pa.DataType) -> OrcType:
-    if isinstance(kind, pa.ExtensionType):
-        return _type_like(name, kind.storage_type)
-    if pa.types.is_dictionary(kind):
-        return _type_like(name, kind.value_type)
-    if found := next((same for is_it, same in _SAME if is_it(kind)), None):
-        return OrcType(found)
-    if pa.types.is_uint64(kind):
-        return OrcType("decimal", precision=20)
-    if pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= 38:
-        return OrcType("decimal", precision=kind.precision, scale=kind.scale)
-    if pa.types.is_timestamp(kind) and kind.tz is None:
-        return OrcType("timestamp")
-    if pa.types.is_struct(kind):
-        return row_of((each.name, _type_like(f"{name}.{each.name}", each.type)) for each in kind)
-    if pa.types.is_map(kind):
-        parts = _type_like(name, kind.key_type), _type_like(name, kind.item_type)
-        return OrcType("map", children=parts)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return OrcType("array", children=(_type_like(name, kind.value_type),))
+    found = like_arrow(kind)
+    if found and not any(node.kind in NOT_WRITTEN for node in found.walk()):
+        return found
+    for inner in kind if pa.types.is_struct(kind) else ():
+        _type_like(f"{name}.{inner.name}", inner.type)  # names the field
     raise UsageProblem(
         f"column {name} has the type {kind} in the file",
         "no type of Hive that acidctl writes holds all its values",

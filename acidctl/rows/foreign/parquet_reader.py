@@ -19,31 +19,9 @@ from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.limits import DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, arrow_type, row_of, row_type_of
+from acidctl.orc.types import OrcType, arrow_type, like_arrow, row_of, row_type_of
 from acidctl.rows.foreign.foreign_reader import ForeignReader, made_tail, one_chunk
 from acidctl.rows.foreign.parquet_file import ParquetTime, RowGroups, as_meant, open_parquet, parquet_time, window_on
-
-_LEAVES = {
-    pa.bool_(): "boolean",
-    pa.int8(): "tinyint",
-    pa.uint8(): "smallint",
-    pa.int16(): "smallint",
-    pa.uint16(): "int",
-    pa.int32(): "int",
-    pa.uint32(): "bigint",
-    pa.int64(): "bigint",
-    pa.float16(): "float",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.large_string(): "string",
-    pa.string_view(): "string",
-    pa.binary(): "binary",
-    pa.large_binary(): "binary",
-    pa.binary_view(): "binary",
-    pa.date32(): "date",
-    pa.null(): "string",
-}
 
 
 class ParquetReader(ForeignReader):
@@ -60,7 +38,7 @@ class ParquetReader(ForeignReader):
         with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
-        row = OrcType("struct", children=tuple(_orc_type(f, source.path) for f in schema), names=tuple(schema.names))
+        row = row_of((field.name, _orc_type(field, source.path)) for field in schema)
         if declared and declared.columns:  # the table's columns in its order, each with the file's type if it has one
             by_name = {name.lower(): (name, child) for name, child in reversed(list(row.fields()))}
             columns = list(row_type_of(declared.columns).fields())
@@ -168,27 +146,9 @@ def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
 
 
 def _orc_type(field: pa.Field, path: str) -> OrcType:
-    kind = field.type
-    if kind in _LEAVES:
-        return OrcType(_LEAVES[kind])
-    if pa.types.is_dictionary(kind):  # an encoding of Arrow's: the file has plain values
-        return _orc_type(field.with_type(kind.value_type), path)
-    if pa.types.is_timestamp(kind):
-        return OrcType("timestamp" if kind.tz is None else "timestamp with local time zone")
-    if pa.types.is_fixed_size_binary(kind):
-        return OrcType("binary")
-    if kind == pa.uint64():
-        return OrcType("decimal", precision=20)
-    if pa.types.is_decimal(kind) and kind.precision <= 38 and kind.scale >= 0:
-        return OrcType("decimal", precision=kind.precision, scale=kind.scale)
-    if pa.types.is_struct(kind):
-        names = tuple(child.name for child in kind)
-        return OrcType("struct", children=tuple(_orc_type(child, path) for child in kind), names=names)
-    if pa.types.is_map(kind):
-        return OrcType("map", children=(_orc_type(kind.key_field, path), _orc_type(kind.item_field, path)))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return OrcType("array", children=(_orc_type(kind.value_field, path),))
-    raise BadDataError(f"{path} cannot be read", f"Hive has no type for its column {field.name} of {kind}")
+    if kind := like_arrow(field.type, OrcType("string")):
+        return kind
+    raise BadDataError(f"{path} cannot be read", f"Hive has no type for its column {field.name} of {field.type}")
 
 
 def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
