@@ -252,8 +252,7 @@ SHAPES: dict[str, Shape] = {
                 "notLookedAt": [{"path": "str", "why": "str"}],
                 "steps": [
                     {
-                        "do": "str", "text": "str", "command": "str?", "directories": ["str"], "notBefore": "time?",
-                        "afterRetention": "bool", "why": ["str"], "openWriteIds": ["int"],
+                        "do": "str", "text": "str", "command": "str?", "directories": ["str"],
                     }
                 ],
                 "files": [

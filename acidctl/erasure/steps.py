@@ -1,21 +1,18 @@
-"""The steps that physically remove rows which a location still holds: their order, and when they are possible."""
+"""The steps that physically remove rows which a location still holds, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import partial
 
-from acidctl.acid.state import State, Verdict
+from acidctl.acid.state import Verdict
 from acidctl.base.errors import AcidctlError, BadDataError
-from acidctl.cleaning.explain import MayClean, ProofInputs, VerdictProof, proof_inputs, prove_all
-from acidctl.cleaning.leftovers import Action
 from acidctl.erasure.holders import HolderKind, PhysicalFile, physical_files
 from acidctl.erasure.searched_file import SearchedFile
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.location.table_location import TableLocation
-from acidctl.wording import text_of
 
 
 class Remedy(StrEnum):
@@ -44,18 +41,10 @@ class ErasureStep:
 
     Attributes:
         names: the directories, relative to the location, or paths that it applies to.
-        not_before: seconds since the epoch; None if it can be done at once, or after the step before it.
-        why: sentences about obstacles, and what must happen before.
-        after_retention: it must wait for the retention of cleaning again, counted from the step before it.
-        write_ids: open write ids that hold a compaction back.
     """
 
     remedy: Remedy
     names: tuple[str, ...] = ()
-    not_before: float | None = None
-    why: tuple[str, ...] = ()
-    after_retention: bool = False
-    write_ids: tuple[int, ...] = ()
 
 
 def erasure_steps(survey: Survey | None, files: Iterable[SearchedFile], live: int | None) -> tuple[ErasureStep, ...]:
@@ -89,43 +78,17 @@ def _steps_inside(
     """Yield the steps for the entries of a location itself."""
     current, dead = names[HolderKind.CURRENT], names[HolderKind.OBSOLETE] + names[HolderKind.ABORTED]
     if ignored := names[HolderKind.IGNORED]:
-        advice = [step for name in ignored if name in survey.proofs for step in survey.proofs[name].next]
-        why = dict.fromkeys(str(step) for step in advice if step.action is not Action.CLEAN)
-        yield ErasureStep(Remedy.DECIDE, ignored, why=tuple(why))
+        yield ErasureStep(Remedy.DECIDE, ignored)
     if current:
         state = survey.snapshot.state
         is_alone = not state.originals and len(state.deltas) + bool(state.base) == 1
         if live == 0 and is_alone:
             yield ErasureStep(Remedy.WRITE)
-        yield ErasureStep(Remedy.COMPACT, current, write_ids=_open_below(survey, current))
+        yield ErasureStep(Remedy.COMPACT, current)
     if current or dead:
-        yield ErasureStep(Remedy.CLEAN, dead, *_when(survey, dead), after_retention=bool(current))
+        yield ErasureStep(Remedy.CLEAN, dead)
     if staging := names[HolderKind.STAGING]:
-        yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, *_when(survey, staging))
-
-
-def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[str, ...]]:
-    """Return when the last of some entries may be cleaned, if that is known, and what holds some of them back."""
-    until: list[float] = []
-    why: dict[str, None] = {}
-    for name in names:
-        proof = survey.proofs.get(name)
-        waiting = survey.proof_inputs.cleaning.waiting.get(name)
-        if waiting and isinstance(moment := waiting.value("until"), int | float):
-            until.append(moment)
-        elif proof and proof.may_clean is not MayClean.YES and proof.verdict.state is not State.IGNORED:
-            why |= dict.fromkeys((text_of(proof.cleaning), *map(str, proof.next)))
-        elif proof and name in survey.proof_inputs.cleaning.kept_back:
-            why[text_of(survey.proof_inputs.cleaning.kept_back[name])] = None
-    return max(until, default=None), tuple(why)
-
-
-def _open_below(survey: Survey, names: Collection[str]) -> tuple[int, ...]:
-    """Return the open write ids that prevent a compaction from merging all of some current directories."""
-    ids = survey.snapshot.write_ids
-    by_name = {verdict.name: verdict.directory for verdict in survey.snapshot.state.verdicts}
-    reach = max((directory.max_write_id for name in names if (directory := by_name.get(name))), default=0)
-    return tuple(id_ for id_ in sorted(ids.open) if id_ <= reach)
+        yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging)
 
 
 @dataclass(frozen=True)
@@ -141,16 +104,6 @@ class Survey:
     snapshot: Snapshot
     files: tuple[PhysicalFile, ...]
     closed: Mapping[str, AcidctlError]
-
-    @cached_property
-    def proof_inputs(self) -> ProofInputs:
-        """Return the state of cleaning for it."""
-        return proof_inputs(self.snapshot)
-
-    @cached_property
-    def proofs(self) -> Mapping[str, VerdictProof]:
-        """Return the explanation of each entry's state, and what must happen before it is removed, by name."""
-        return {proof.name: proof for proof in prove_all(self.proof_inputs)}
 
 
 def survey(found: TableLocation) -> Survey:

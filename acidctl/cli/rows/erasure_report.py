@@ -32,7 +32,7 @@ _TEXTS = {
     Remedy.DECIDE: "wait for the transaction, or end it: what it wrote is neither committed nor aborted",
     Remedy.WRITE: "write any row with Hive: one directory alone is not compacted",
     Remedy.COMPACT: "compact, which leaves out what is deleted or aborted",
-    Remedy.CLEAN: "clean away what the compaction replaces, and what is aborted",
+    Remedy.CLEAN: "after the retention clean away what the compaction replaces, and what is aborted",
     Remedy.CLEAN_LEFTOVERS: "clean away what writers and compactions left",
     Remedy.PURGE: "purge the trash and the repair backups of the location",
     Remedy.EMPTY_HDFS_TRASH: "delete it from the trash of HDFS",
@@ -116,10 +116,6 @@ def _location(table: TableErasure, report: ErasureReport, condition: str) -> dic
                 "text": _TEXTS[step.remedy],
                 "command": _command(step, report, table.table, condition) or None,
                 "directories": list(step.names),
-                "notBefore": iso_time(step.not_before),
-                "afterRetention": step.after_retention,
-                "why": list(step.why),
-                "openWriteIds": list(step.write_ids),
             }
             for step in report.steps
         ],
@@ -131,6 +127,7 @@ def _command(step: ErasureStep, report: ErasureReport, table: str, condition: st
     line = partial(other_line, path=report.path, hive_name=report.hive_name)
     commands: dict[Remedy, Callable[[], str]] = {
         Remedy.DELETE: lambda: f"DELETE FROM {'.'.join(map(quoted_name, table.split('.')))} WHERE {condition};",
+        Remedy.DECIDE: lambda: line("why"),
         Remedy.COMPACT: lambda: line("compact", "--major", of_snapshot=True),
         Remedy.CLEAN: lambda: line("clean"),
         Remedy.CLEAN_LEFTOVERS: lambda: line("clean", "--leftovers"),
@@ -195,15 +192,6 @@ def _put_location(location: dict[str, Any], *, is_verbose: bool) -> None:
         _put("not known", f"{missed['path']}: {missed['why']}")
     for number, step in enumerate(location["steps"], 1):
         _put(f"{number}.", ": ".join(filter(None, (step["text"], step["command"]))))
-        details = {
-            "openWriteIds": f"open write ids hold it back: {_some(list(map(str, step['openWriteIds'])))}",
-            "notBefore": f"not before {step['notBefore']}",
-            "afterRetention": "24h after that (the retention of cleaning), or with a shorter --older-than",
-            "why": "; ".join(step["why"]),
-        }
-        for key, text in details.items():
-            if step[key]:
-                _put("", text)
 
 
 def _put(label: str, text: str) -> None:
