@@ -200,12 +200,14 @@ def _bad(path: str, why: str) -> BadDataError:
 
 
 def hive_word(kind: pa.DataType) -> str:
-    """Return Hive's word for the Arrow type of a column: ``int``, ``decimal(5,2)``, or ``array`` for any list."""
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
+    """Return Hive's word for an Arrow type: ``int``, ``decimal(5,2)``, or ``array`` for any list."""
+    if isinstance(kind, pa.ExtensionType):  # for years that Arrow's own type cannot hold
+        return "timestamp"
     if pa.types.is_nested(kind):
-        return "array" if pa.types.is_list(kind) else "struct"
-    return next((word for word, known in _ARROW_LEAVES.items() if known == kind), str(kind))
+        name = str(kind).partition("<")[0]
+        return "array" if name.endswith("list") else "uniontype" if name.endswith("union") else name
+    found = like_arrow(kind)
+    return hive_type(found) if found else str(kind)
 
 
 def hive_type(tree: OrcType) -> str:

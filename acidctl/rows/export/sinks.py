@@ -11,7 +11,7 @@ JSON without quotes (``NaN``, ``2004-03-23``, ``1971-09-01 06:11:38.0``), a unio
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.orc.types import OrcType
+from acidctl.orc.write.acid_writer import Gathered
 from acidctl.rows.export.json_lines import child_types, json_buffers, row_slices, text_buffer, text_of_a_row, unquoted
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.export.text import Flags, constant, join, printable_texts, text_spans, wrapped
@@ -29,7 +30,6 @@ from acidctl.rows.export.text import Flags, constant, join, printable_texts, tex
 SINK_KINDS = ("jsonl", "json", "csv", "parquet", "arrow")
 
 # A row group of Parquet gathers batches up to this size: small groups are slow to read and compress badly.
-ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 1 << 26
 _COMPRESSION = "zstd"
 
@@ -174,22 +174,27 @@ def _quoted(values: pa.Array) -> pa.Array:
     return pc.if_else(pa.array(needed), join(constant(b'"'), doubled, constant(b'"')), values)
 
 
-class _Gate(io.RawIOBase):
-    """The stream for pyarrow's writers: writable only during a sink's calls.
+class Gate(io.RawIOBase):
+    """The stream for pyarrow's writers: writable only during a sink's calls; `count` is the number of bytes written.
 
     A writer that is dropped after a failure writes its footer in its destructor, which would make an incomplete file
     look complete. The gate also keeps it from closing the caller's stream.
     """
 
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
+    def __init__(self, out: BinaryIO, hint: str = "") -> None:
+        self._out, self._hint = out, hint
         self._open = False
+        self.count = 0
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        return self._out.write(data) if self._open else len(data)
+        size = memoryview(data).nbytes
+        if self._open:
+            self._out.write(data)
+            self.count += size
+        return size
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -198,7 +203,7 @@ class _Gate(io.RawIOBase):
         try:
             yield
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise BadDataError("the rows cannot be written in this format", str(error), "write jsonl") from error
+            raise BadDataError("the rows cannot be written in this format", str(error), self._hint) from error
         finally:
             self._open = False
 
@@ -206,13 +211,13 @@ class _Gate(io.RawIOBase):
 class _Columnar:
     def __init__(self, kind: str, out: BinaryIO, types: OrcType | None, schema: pa.Schema | None) -> None:
         self._kind = kind
-        self._gate = _Gate(out)
+        self._gate = Gate(out, "write jsonl")
         self._types = types
         self._empty_schema = schema
         self._storable = Storable(parquet=kind == "parquet")
         self._schema: pa.Schema | None = None
         self._writer: Any = None
-        self._pending: list[pa.RecordBatch] = []
+        self._gathered = Gathered(ROW_GROUP_BYTES, self._write_group)
 
     def write(self, batch: pa.RecordBatch) -> None:
         storable = self._storable.batch(batch, self._types, self._schema)
@@ -221,25 +226,19 @@ class _Columnar:
                 self._open(storable.schema)
             if self._kind == "arrow":
                 self._writer.write_batch(storable)
-                return
-            self._pending.append(storable)
-            pending_rows = sum(part.num_rows for part in self._pending)
-            pending_bytes = sum(part.nbytes for part in self._pending)
-            if pending_rows >= ROW_GROUP_ROWS or pending_bytes >= ROW_GROUP_BYTES:
-                self._flush()
+            else:
+                self._gathered.add(storable)
 
     def close(self) -> None:
         with self._gate.opened():
             if self._writer is None:
                 schema = self._empty_schema if self._empty_schema is not None else pa.schema([])
                 self._open(self._storable.schema(schema))
-            self._flush()
+            self._gathered.flush()
             self._writer.close()
 
-    def _flush(self) -> None:
-        if self._pending:
-            self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=ROW_GROUP_ROWS)
-            self._pending.clear()
+    def _write_group(self, batches: Sequence[pa.RecordBatch]) -> None:
+        self._writer.write_table(pa.Table.from_batches(batches))
 
     def _open(self, schema: pa.Schema) -> None:
         self._schema = schema

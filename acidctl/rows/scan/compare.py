@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND, WideTimestamp, parts
+from acidctl.orc.types import hive_word
 
 _TIME = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?", re.ASCII)
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -123,7 +124,7 @@ def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> F
     if isinstance(value, float):
         is_double = pa.types.is_float64(kind) and not isinstance(value, Single)
         if not (is_double or (pa.types.is_float32(kind) and to_float(value) == value)):
-            raise MismatchError(f"{value!r} of a cast cannot be compared with a column of type {type_name(kind)}")
+            raise MismatchError(f"{value!r} of a cast cannot be compared with a column of type {hive_word(kind)}")
         return value
     unit = ticks_of(kind)
     if unit is not None and not isinstance(value, bool):
@@ -140,7 +141,7 @@ def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> F
         truth = {"true": True, "false": False}.get(value.lower()) if isinstance(value, str) else value
         if isinstance(truth, bool):
             return truth
-    raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {type_name(kind)}")
+    raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {hive_word(kind)}")
 
 
 def conversion(kind: pa.DataType, value: Literal) -> tuple[str, str] | None:
@@ -293,10 +294,10 @@ def _number(kind: pa.DataType, value: int | Decimal | str | Moment) -> Decimal |
         except InvalidOperation:
             parsed = Decimal("NaN")
         if not parsed.is_finite():
-            raise MismatchError(f"{value!r} is not a number, and the column is of type {type_name(kind)}")
+            raise MismatchError(f"{value!r} is not a number, and the column is of type {hive_word(kind)}")
         value = parsed
     if isinstance(value, Moment):
-        raise MismatchError(f"a date or timestamp cannot be compared with a column of type {type_name(kind)}")
+        raise MismatchError(f"a date or timestamp cannot be compared with a column of type {hive_word(kind)}")
     if isinstance(value, Decimal) and abs(value.adjusted()) > 1000:
         raise MismatchError(f"{_shown(value)} is too large or too small a number to compare with")
     return value
@@ -315,20 +316,7 @@ def _as_bytes(column: pa.Array) -> pa.Array:
 
 
 def _mismatch(left: pa.DataType, right: pa.DataType) -> MismatchError:
-    return MismatchError(f"columns of type {type_name(left)} and {type_name(right)} cannot be compared")
-
-
-_HIVES_NAMES = {
-    "bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint",
-    "decimal128": "decimal", "date32": "date", "large_string": "string", "large_binary": "binary", "list": "array",
-    "large_list": "array", "dense_union": "uniontype", "sparse_union": "uniontype",
-}  # fmt: skip
-
-
-def type_name(kind: pa.DataType) -> str:
-    """Return Hive's name of the type: ``boolean``, ``decimal``, ``array``."""
-    name = "timestamp" if isinstance(kind, WideTimestamp) else re.split(r"[<(\[]", str(kind))[0]
-    return _HIVES_NAMES.get(name, name)
+    return MismatchError(f"columns of type {hive_word(left)} and {hive_word(right)} cannot be compared")
 
 
 def _shown(value: object) -> str:

@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 from acidctl.base.errors import UsageProblem
 from acidctl.orc.arrow import null_where, struct_of, tags_of
 from acidctl.orc.read.union_nulls import has_null_member
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType, arrow_type, hive_word
 from acidctl.rows.scan.compare import (
     Literal,
     MismatchError,
     compare_columns,
     compare_value,
     conversion,
-    type_name,
     unpadded,
 )
 from acidctl.rows.scan.pruning import ColumnBounds
@@ -226,7 +225,7 @@ def _evaluate(node: Node, column: Callable[[ColumnRef], pa.Array]) -> pa.Boolean
         case Like(ref, pattern):
             array = column(ref)
             if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-                raise MismatchError(f"LIKE is for text, and {'.'.join(ref.path)} is of type {type_name(array.type)}")
+                raise MismatchError(f"LIKE is for text, and {'.'.join(ref.path)} is of type {hive_word(array.type)}")
             return pc.match_like(array, pattern)
         case ColumnComparison():
             return _compared(node, column)

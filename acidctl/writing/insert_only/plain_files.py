@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from acidctl.metastore.tables import HivePartition, HiveTable
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.rows.export.orc_sink import OrcSink
-from acidctl.rows.export.sinks import Sink
+from acidctl.rows.export.sinks import Gate, Sink
 from acidctl.storage.port import FileSystem
 from acidctl.writing.insert_only.text_form import TextForm, TextSink
 
@@ -78,10 +77,11 @@ class PlainFiles:
 
     def open(self, out: BinaryIO, bucket: int) -> PlainFile:  # noqa: ARG002 - rows have no ids
         """Return a new file that is written to a stream."""
-        counted = _Counted(out)
-        return PlainFile(counted, self._sink(counted))
+        gate = Gate(out)
+        with gate.opened():
+            return PlainFile(gate, self._sink(gate))
 
-    def _sink(self, out: _Counted) -> Sink:
+    def _sink(self, out: Gate) -> Sink:
         if self._table.stored_as.format == "Parquet":
             from acidctl.writing.insert_only.parquet_sink import (  # noqa: PLC0415 - Arrow's Parquet is slow to import
                 ParquetSink,
@@ -96,7 +96,7 @@ class PlainFiles:
 class PlainFile:
     """A file that is being written."""
 
-    def __init__(self, out: _Counted, sink: Sink) -> None:
+    def __init__(self, out: Gate, sink: Sink) -> None:
         self._out, self._sink = out, sink
         self._rows = 0
 
@@ -106,33 +106,15 @@ class PlainFile:
         Raises:
             BadDataError: a value cannot be written in this format.
         """
-        self._sink.write(pa.RecordBatch.from_struct_array(rows))
+        with self._out.opened():
+            self._sink.write(pa.RecordBatch.from_struct_array(rows))
         self._rows += len(rows)
 
     def close(self) -> tuple[int, int]:
         """Write the rest, and return the numbers of rows and bytes written; the stream stays open."""
-        self._sink.close()
+        with self._out.opened():
+            self._sink.close()
         return self._rows, self._out.count
-
-
-class _Counted(io.RawIOBase):
-    """Counts the bytes of a stream, and ignores writes once the stream is closed.
-
-    After an error, Arrow's writers still write a footer when they are garbage-collected.
-    """
-
-    def __init__(self, out: BinaryIO) -> None:
-        self._out, self.count = out, 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        size = memoryview(data).nbytes
-        if not self._out.closed:
-            self._out.write(data)
-            self.count += size
-        return size
 
 
 def _codec(table: HiveTable) -> str:

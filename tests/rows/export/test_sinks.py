@@ -263,7 +263,7 @@ def test_strings_are_those_of_the_json(kind: str) -> None:
 
 
 def test_parquet_gathers_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinks, "ROW_GROUP_ROWS", 100)
+    monkeypatch.setattr(sinks, "ROW_GROUP_BYTES", 800)
     small = batch_of(a=pa.array(range(30)))
     metadata = pq.ParquetFile(io.BytesIO(written("parquet", *[small] * 10))).metadata
     assert metadata.num_rows == 300
