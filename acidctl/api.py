@@ -360,12 +360,11 @@ class Location:
         done = _done(purge(self._path_alone(), PurgeOptions(run_id=run_id, **options), events), events)
         return [run for run in done if isinstance(run, InTrash | InBackup) and run.result is Result.PURGED]
 
-    def repair(self, *kinds: str, path: str = "", **options: Any) -> RepairRun | RepairPlan | None:
+    def repair(self, *kinds: str, **options: Any) -> RepairRun | RepairPlan | None:
         """Mend what is wrong, with a backup; None if there is nothing to mend. :meth:`restore` takes it back.
 
         Args:
             kinds: empty-result, nested, flush-length, key-index or version-file; all by default.
-            path: relative to the location, to examine only this directory or file.
             options: further ones of :class:`RepairOptions`; with ``dry_run=True`` nothing is changed, and the plan is
                 returned.
 
@@ -376,7 +375,7 @@ class Location:
         chosen, events = RepairOptions(**{**options, "only": kinds}), _Strict()
         known = found_again(self._found, self._storage, FormatDetector())
         selection = replace(self._path_alone(), known=(known,))
-        outcome = _done(repair(selection, chosen, events, inside=path), events)[-1]
+        outcome = _done(repair(selection, chosen, events), events)[-1]
         assert isinstance(outcome, RepairPlan)
         return outcome if chosen.dry_run else outcome.run
 

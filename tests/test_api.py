@@ -376,9 +376,7 @@ def test_a_repair_stays_in_its_location(crud: Path) -> None:
     (other / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
     age(other, 2)
     assert acidctl.Location(other).repair(dry_run=True).fixes
-    assert not acidctl.Location(crud).repair(dry_run=True, path="../other").fixes
-    assert not acidctl.Location(other).repair(dry_run=True, path="delta_0000002_0000002_0000").fixes
-    assert acidctl.Location(other).repair(dry_run=True, path="delta_0000001_0000001_0000").fixes
+    assert not acidctl.Location(crud).repair(dry_run=True).fixes
 
 
 @pytest.mark.parametrize("day", [86400, 86400.0, "24h", "1d", timedelta(days=1)])

@@ -32,7 +32,7 @@ def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
         return fix
 
     for lost in empty.values():
-        if scope.covers(lost.result.name) and lost.result.name not in done:
+        if lost.result.name not in done:
             yield lost.result.name, partial(look, lost)
 
 

@@ -24,13 +24,12 @@ from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
     """Yield every file that has a side file, and every side file that has no data file."""
-    sides = {entry.path: entry for _, entries in directories(snapshot, scope) for entry in entries}
+    sides = {entry.path: entry for _, entries in directories(snapshot) for entry in entries}
     for file, entry in native_files(snapshot, scope):
         if side := sides.get(file.flush_length_path or ""):
             yield file.path, partial(_look, snapshot, file, entry, side, scope)
     for path in sides:
-        is_side = path.endswith(FLUSH_LENGTH_SUFFIX) and scope.covers(path)
-        if is_side and path.removesuffix(FLUSH_LENGTH_SUFFIX) not in sides:
+        if path.endswith(FLUSH_LENGTH_SUFFIX) and path.removesuffix(FLUSH_LENGTH_SUFFIX) not in sides:
             yield path, _refuse_alone
 
 

@@ -29,18 +29,16 @@ _KEY_COLUMNS = ACID_COLUMNS[1:4]
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
     """Yield every native file: its index may be missing, or differ from the keys of the rows."""
     for file, entry in native_files(snapshot, scope):
-        yield file.path, partial(_look, snapshot, file, entry, asked=file.path == scope.path)
+        yield file.path, partial(_look, snapshot, file, entry)
 
 
-def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> Fix | None:
+def _look(snapshot: Snapshot, file: DataFile, entry: Entry) -> Fix | None:
     fs, path = snapshot.fs, snapshot.absolute(file.path)
     length = snapshot.logical_length(file)
     if length == 0:
         return None  # a streaming writer has committed nothing
     tail = read_tail(ByteSource(fs, path, file.size if length is None else length))
     if not tail.is_acid:
-        if asked:
-            raise unsafe("it has no ACID columns, so it needs no key index")
         return None
     _ = tail.metadata  # parsed on first use, which raises if it is damaged
     keys = _last_keys(fs, path, tail)

@@ -36,11 +36,11 @@ _BY_HAND = "look at both with `acidctl dump`, and move one of them away by hand"
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
     """Yield every ACID directory inside a current one."""
-    for directory, entries in directories(snapshot, scope):
+    for directory, entries in directories(snapshot):
         below = snapshot.listing.by_child.get(directory.name, ())
         for path in (e.path for e in below if e.is_dir and e.path.count("/") == 1):
             is_acid = all(name.startswith(ACID_PREFIXES) for name in path.split("/"))
-            if is_acid and (scope.covers(path) or scope.path.startswith(f"{path}/")):
+            if is_acid:
                 yield path, partial(_look, snapshot, directory, path, entries, scope)
 
 

@@ -120,23 +120,17 @@ def unsafe(why: str, hint: str = "") -> BadDataError:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The part of a location that a repair examines.
+    """What a repair examines, and when.
 
     Attributes:
-        path: a directory or file, relative to the location; empty for everything that a reader reads.
         now: seconds since the epoch.
         force: treat files that were written just now as finished.
         among: examine only these files; empty for all.
     """
 
     now: float
-    path: str = ""
     force: bool = False
     among: frozenset[str] = frozenset()
-
-    def covers(self, path: str) -> bool:
-        """Say if a path, relative to the location, lies in the scope."""
-        return not self.path or path == self.path or path.startswith(f"{self.path}/")
 
     def require_dead(self, entries: Iterable[Entry], before: str = "") -> None:
         """Raise BadDataError, its reason prefixed by `before`, if a writer of these files may be at work."""
@@ -239,24 +233,21 @@ class RepairPlan(Outcome):
         }
 
 
-def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirectory, list[Entry]]]:
-    """Yield the ACID directories that a reader reads, or the one that the scope's path names, each with its files."""
+def directories(snapshot: Snapshot) -> Iterator[tuple[AcidDirectory, list[Entry]]]:
+    """Yield the ACID directories that a reader reads, each with its files."""
     state = snapshot.state
     children = snapshot.listing.files_by_child
-    current = {verdict.name for verdict in (state.base, *state.deltas) if verdict}
-    asked = scope.path.partition("/")[0]
-    for verdict in state.verdicts:
-        if verdict.directory and (verdict.name == asked if asked else verdict.name in current):
+    for verdict in (state.base, *state.deltas):
+        if verdict and verdict.directory:
             yield verdict.directory, children.get(verdict.name, [])
 
 
 def native_files(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[DataFile, Entry]]:
     """Yield the ``bucket_N`` files of these directories."""
-    for directory, entries in directories(snapshot, scope):
+    for directory, entries in directories(snapshot):
         by_path = {entry.path: entry for entry in entries}
         for file in data_files_of(directory, entries):
-            covered = scope.covers(file.path) or (file.flush_length_path and scope.covers(file.flush_length_path))
-            if file.native_name and covered and (not scope.among or file.path in scope.among):
+            if file.native_name and (not scope.among or file.path in scope.among):
                 yield file, by_path[file.path]
 
 

@@ -31,14 +31,13 @@ class _WrittenByHive2(BadDataError):
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
     """Yield every ACID directory: it may be a native one without a usable marker."""
     # A table that Hive 2 wrote has no markers and needs none; if any directory has one, a missing one is reported.
-    expected = bool(scope.path) or any(
+    expected = any(
         entry.path == f"{directory.name}/{ORC_ACID_VERSION}"
-        for directory, entries in directories(snapshot, scope)
+        for directory, entries in directories(snapshot)
         for entry in entries
     )
-    for directory, entries in directories(snapshot, scope):
-        if scope.covers(directory.name) or scope.path.startswith(f"{directory.name}/"):
-            yield directory.name, partial(_look, snapshot, directory, entries, scope, expected=expected)
+    for directory, entries in directories(snapshot):
+        yield directory.name, partial(_look, snapshot, directory, entries, scope, expected=expected)
 
 
 def _look(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyorc
 import pytest
-from support.files.acid_files import delete, insert, write_by_pyorc, write_orc, write_plain
+from support.files.acid_files import delete, insert, write_by_pyorc, write_plain
 from support.repairing import CODECS, FS, many_stripes, planned, repair, rows, rules, stripes_of, tail_of, wide
 from support.tables import without_log
 
@@ -117,17 +117,6 @@ def test_delete_deltas_and_version_1(tmp_path: Path) -> None:
     assert tail_of(plain).key_index() == [(1, 0, 4)]
 
 
-def test_only_what_is_asked_for(tmp_path: Path) -> None:
-    table = tmp_path / "t"
-    for bucket in (0, 1):
-        name = f"bucket_{bucket:05d}"
-        write_by_pyorc(table / DELTA, [insert(1, 0, bucket=536870912 | bucket << 16)], name, metadata={KEY_INDEX: None})
-    run = repair(table, RepairKind.KEY_INDEX, f"{DELTA}/bucket_00001")
-    assert run and run.paths == (f"{DELTA}/bucket_00001",)
-    run = repair(table, RepairKind.KEY_INDEX, DELTA)
-    assert run and run.paths == (f"{DELTA}/bucket_00000",)
-
-
 def test_what_cannot_be_repaired_says_so(tmp_path: Path) -> None:
     table = tmp_path / "t"
     broken = {KEY_INDEX: None}
@@ -144,13 +133,6 @@ def test_what_cannot_be_repaired_says_so(tmp_path: Path) -> None:
     assert set(why) == {f"{DELTA}/bucket_0000{i}" for i in (1, 2, 3)} | {"delta_0000002_0000009/bucket_00000"}
     assert "side file" in why["delta_0000002_0000009/bucket_00000"]
     assert "NULL" in why[f"{DELTA}/bucket_00003"]
-
-
-def test_a_file_without_ids_is_refused_when_asked_for(tmp_path: Path) -> None:
-    write_orc(tmp_path / "t" / DELTA / "bucket_00000", "struct<a:int>", [(1,)])
-    assert planned(tmp_path / "t", RepairKind.KEY_INDEX).refused == ()
-    (refused,) = planned(tmp_path / "t", RepairKind.KEY_INDEX, f"{DELTA}/bucket_00000").refused
-    assert "no ACID columns" in refused.why
 
 
 def test_dead_space_and_unknown_fields_stay(tmp_path: Path) -> None:

@@ -31,16 +31,16 @@ FS = LocalFileSystem()
 CODECS = ("NONE", "ZLIB", "SNAPPY", "LZ4", "ZSTD")
 
 
-def scope_of(path: str = "", *, now: float = NOW, force: bool = False) -> Scope:
-    return Scope(now, path, force)
+def scope_of(*, now: float = NOW, force: bool = False) -> Scope:
+    return Scope(now, force)
 
 
-def planned(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> RepairPlan:
-    return plan_repair(snapshot_of(table), [kind], scope_of(path, **scope))
+def planned(table: Path, kind: RepairKind, **scope: Any) -> RepairPlan:
+    return plan_repair(snapshot_of(table), [kind], scope_of(**scope))
 
 
-def repair(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> RepairRun | None:
-    return apply_repair(planned(table, kind, path, **scope))
+def repair(table: Path, kind: RepairKind, **scope: Any) -> RepairRun | None:
+    return apply_repair(planned(table, kind, **scope))
 
 
 def wide(write_id: int, count: int, bucket: int = B0, start: int = 0) -> list[Event]:

@@ -24,13 +24,13 @@ def command(call: Call[RepairOptions]) -> int:
     again before one step of the store swaps them in. The old ones stay there: `acidctl restore` brings them back,
     `acidctl purge` deletes them.
 
-    LOCATION may also be a directory of a location, or one file. A file that was written within the last hour is left
-    alone, because its writer may be alive; --force overrides that. A nested directory that takes the place of an empty
-    one needs two renames, between which readers see neither: that needs --offline. An empty result that was made in a
-    transaction (base_3_v26) needs --force, because files do not show whether the transaction is committed.
+    A file that was written within the last hour is left alone, because its writer may be alive; --force overrides that.
+    A nested directory that takes the place of an empty one needs two renames, between which readers see neither: that
+    needs --offline. An empty result that was made in a transaction (base_3_v26) needs --force, because files do not
+    show whether the transaction is committed.
 
     Queries that read a file while it is replaced may fail, and succeed when they are run again. New files belong to
     whoever runs the repair. Each needs its size twice in free space for a while.
     """
-    screen = call.screen(is_plan=call.options.dry_run, inside=True)
+    screen = call.screen(is_plan=call.options.dry_run)
     return screen.show(repair(call.selection, call.options, screen))

@@ -71,12 +71,11 @@ class Call(Generic[OptionsT]):
     yes: bool = False
     exit_code: bool = False
 
-    def screen(self, *, is_plan: bool, inside: bool = False, nothing: str = "") -> Screen:
+    def screen(self, *, is_plan: bool, nothing: str = "") -> Screen:
         """Return what shows the outcomes of the verb.
 
         Args:
             is_plan: the options only plan.
-            inside: the places of the line may be inside of locations.
             nothing: the note if there was nothing at all.
         """
         from acidctl.cli.report.run_figures import RunFigures  # noqa: PLC0415 - --help does without
@@ -89,7 +88,6 @@ class Call(Generic[OptionsT]):
             is_plan=is_plan,
             exit_code=self.exit_code,
             given=self.selection.places,
-            inside=inside,
             nothing=nothing,
         )
 

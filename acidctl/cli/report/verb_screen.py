@@ -62,7 +62,6 @@ class Screen(RunReporter):
         is_plan: the command changes nothing.
         exit_code: no work and postponed work have exit statuses of their own.
         given: the places on the command line; empty if only a file was named.
-        inside: the given places may be inside of locations.
         nothing: the note if there was nothing at all.
 
     Attributes:
@@ -81,14 +80,13 @@ class Screen(RunReporter):
         is_plan: bool = False,
         exit_code: bool = False,
         given: Sequence[str] = (),
-        inside: bool = False,
         nothing: str = "",
     ) -> None:
         super().__init__(run)
         self.is_table, self._is_csv = output == "table", output == "csv"
         self.can_ask, self.shows_plans = can_ask(), not yes
         self._yes, self._is_plan, self._exit_code, self._nothing = yes, is_plan, exit_code, nothing
-        self._given, self._inside = given, inside
+        self._given = given
         self._records = Records(output, _CSV_COLUMNS)
         self._gathers = self._folds = not VERBOSITY.is_verbose
         click.get_current_context().call_on_close(self._before_end)  # also when the run fails or is interrupted
@@ -221,7 +219,7 @@ class Screen(RunReporter):
         # Runs on the same location are undone from the newest back.
         for (purpose, words), places in reversed(self._next.items()):
             given = self._given
-            if len(places) == 1 or self._inside:
+            if len(places) == 1:
                 given = tuple(location for location, _ in places)
             if not 0 < len(given) <= _GIVEN:
                 given = ("LOCATION...",)
