@@ -69,8 +69,6 @@ class Assumed:
         txns: have the ``_v`` directories that count as committed, and the others as open.
         undecided: the directories that limit the high watermark, the lowest first.
         of_write_ids: False if a list of write ids was given, and only the transactions are assumed.
-        newest: the youngest directory that counts: its name, and its time in seconds since the epoch; None if there is
-            none, or if its store has no times.
     """
 
     assumption: Assumption
@@ -78,7 +76,6 @@ class Assumed:
     txns: ValidTxns
     undecided: tuple[Undecided, ...] = ()
     of_write_ids: bool = True
-    newest: tuple[str, float] | None = None
 
     @property
     def notes(self) -> tuple[Reason, ...]:
@@ -169,7 +166,7 @@ def assume(listing: Listing, formats: Mapping[str, BaseFormat], assumption: Assu
     highest = max([settled, *(directory.max_write_id for directory in here.directories)])
     limit = max(settled, min([highest, *(directory.first - 1 for directory in undecided)]))
     txns = _transactions(here, doubts)
-    return Assumed(assumption, ValidWriteIds(limit), txns, tuple(undecided), newest=_newest(here, limit))
+    return Assumed(assumption, ValidWriteIds(limit), txns, tuple(undecided))
 
 
 def _announced(here: _Location) -> list[Undecided]:
@@ -192,12 +189,6 @@ def _transactions(here: _Location, doubts: Mapping[str, Reason | None]) -> Valid
     young = {d.visibility_txn for d in here.directories if d.visibility_txn and doubts[d.name]}
     highest = max((d.visibility_txn for d in here.directories), default=0)
     return ValidTxns(highest, min(young, default=MAXL), tuple(sorted(young)))
-
-
-def _newest(here: _Location, limit: int) -> tuple[str, float] | None:
-    names = [*(d.name for d in here.directories if d.max_write_id <= limit), *_originals(here)]
-    times = [(time, name) for name in names if (time := here.ages.times[name]) is not None]
-    return max(times)[::-1] if times else None
 
 
 def _originals(here: _Location) -> list[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 
-from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError, unexpected
@@ -27,16 +25,15 @@ from acidctl.location.table_location import TableLocation
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.engine import RunEngine
-from acidctl.verbs.events import Events, Progress, Question
+from acidctl.verbs.events import Events, Progress
 from acidctl.verbs.policy import Policies, TablePolicy
 from acidctl.verbs.reading.validate import errors_in
 from acidctl.verbs.selection import Selection
-from acidctl.wording import duration, human_count
+from acidctl.wording import human_count
 
 PORTION = 200
 """The most plans in memory at the same time, with their listings; other plans are made again when they are due."""
 
-_NAMED = 3
 _TASKS_A_CORE, _AT_ONCE = 4, 50
 """In order of gain, enough is compacted together that no core waits, and no more."""
 
@@ -85,7 +82,7 @@ def compact(
     policies: Policies | None = None,
     run_id: str = "",
 ) -> Iterator[Outcome]:
-    """Yield the outcome of every location; without a snapshot, a yes says that everything is committed.
+    """Yield the outcome of every location.
 
     Args:
         engine: runs the tasks, instead of the engine of the options.
@@ -93,27 +90,22 @@ def compact(
         run_id: the id of the nightly run that this is a part of.
 
     Raises:
-        RefusedError: nobody says which write ids are committed, a place may not be changed, or the answer was no.
+        RefusedError: nobody says which write ids are committed, or a place may not be changed.
     """
     request = options.request(events, selection.table_type, selection.resolver.spec.age, run_id)
     options.tasks.check("--jobs", options.tasks.jobs)
-    asks = not selection.resolver.decides
-    if asks and not events.can_ask:
+    if not selection.resolver.decides:
         raise RefusedError(
             "compact must be told which write ids are committed",
-            "no list of Hive's was given, and nobody can be asked",
+            "no list of Hive's was given",
             "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give "
             "--snapshot, or --assume-committed 1h if all that is older is committed",
         )
-    if asks:
-        selection = replace(selection, resolver=selection.resolver.assuming(Assumption(0)))
     if options.force and (assumption := selection.resolver.spec.assumption):
         selection = replace(selection, resolver=selection.resolver.assuming(replace(assumption, force=True)))
     until = Deadline.after(options.deadline)
     # Only after all locations are found is it known whether one list, or one type, was given for several tables.
-    is_held = (
-        asks or bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
-    )
+    is_held = bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
     with (
         selection.resolver.limited(until),
         closing(_Compactions(request, options, events, until, engine, policies)) as run,
@@ -139,11 +131,6 @@ def compact(
                 postponed(location.location, reason(Code.BUDGET_IS_USED, bytes=location.input_bytes))
                 for location in beyond
             )
-        if asks and not options.dry_run:
-            yield from run.show(due)
-            due = run.shown
-            if due:
-                events.confirm(_everything_is_committed(due))
         yield from run.carry_out(due, is_last=True)
 
 
@@ -163,36 +150,9 @@ def _within_budget(due: Iterable[DueLocation], budget: int) -> tuple[list[DueLoc
     return chosen, beyond
 
 
-def _everything_is_committed(due: Sequence[DueLocation]) -> Question:
-    lines = ["No list of Hive's write ids was given, so everything on disk would count as committed:"]
-    for plan in [location.planned.plan for location in due if location.planned][:_NAMED]:
-        newest = plan.snapshot.assumed and plan.snapshot.assumed.newest
-        ago = duration(max(0.0, time.time() - newest[1])) if newest else ""
-        when = f", the last of it written {ago} ago: {newest[0]}" if newest else ""
-        lines.append(f"  {plan.shown}: up to write id {max(0, plan.max_write_id)}{when}")
-    if len(due) > _NAMED:
-        lines.append(f"  and {human_count(len(due) - _NAMED, 'more location')}")
-    lines.append(
-        "Rows of an aborted transaction would become visible for ever, and those of an open one would be lost."
-    )
-    count = human_count(len(due), "location")
-    return Question(
-        f"{count} would be compacted",
-        f"Compact {count}?",
-        "nothing was compacted",
-        tuple(location.location for location in due),
-        before=tuple(lines),
-        instead="give --snapshot, or --assume-committed=AGE",
-    )
-
-
 @dataclass(slots=True)
 class _Compactions:
-    """Plans and carries out, a few hundred locations at a time, so that no more listings are in memory.
-
-    Attributes:
-        shown: the locations that :meth:`show` found to be still due.
-    """
+    """Plans and carries out, a few hundred locations at a time, so that no more listings are in memory."""
 
     request: CompactionRequest
     options: CompactOptions
@@ -200,8 +160,6 @@ class _Compactions:
     until: Deadline
     given_engine: Engine | None
     policies: Policies | None
-    shown: list[DueLocation] = field(default_factory=list)
-    _is_checked: bool = False
     _screen: ExitStack = field(default_factory=ExitStack)
     _engine: RunEngine = field(init=False)
     _bar: _Bytes | None = None
@@ -246,21 +204,18 @@ class _Compactions:
         return answer
 
     def show(self, due: Sequence[DueLocation]) -> Iterator[Outcome]:
-        """Yield all plans before any is carried out; :attr:`shown` has the locations that still have one."""
-        self.shown = []
+        """Yield all plans of a dry run, made again if they were not kept."""
         for start in range(0, len(due), PORTION):
             ready, others = self._ready(due[start : start + PORTION])
             yield from others
             for location, planned in ready:
                 try:
-                    if self.request.changes_nothing and not is_under_hive(location.found, self.request):
+                    if not is_under_hive(location.found, self.request):
                         refuse_before_work(planned.plan, self.request.offline)
                 except AcidctlError as error:
                     yield PlanRefused(location=planned.location, error=error)
                 else:
-                    self.shown.append(location)
                     yield planned
-        self._is_checked = True
 
     def carry_out(self, due: Sequence[DueLocation], *, is_last: bool) -> Iterator[Outcome]:
         """Carry out the plans, or only show them in a dry run; an interruption leaves nothing staged."""
@@ -332,7 +287,7 @@ class _Compactions:
             resolver = ready[0][0].found.resolver
             others += of_changed_tables([(location.found, planned) for location, planned in ready], resolver)
         ready = _without(ready, others)
-        if self.options.writing.checks_inputs and not self._is_checked:
+        if self.options.writing.checks_inputs:
             others += _unsound([planned for _, planned in ready], self.options.tasks.jobs, self.events)
         return _without(ready, others), others
 

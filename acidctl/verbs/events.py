@@ -27,8 +27,6 @@ class Question:
         undone: what is true after a no: ``nothing was removed``.
         locations: the locations that it concerns.
         is_for_good: the work cannot be undone.
-        before: lines that are shown first.
-        instead: the option with which nothing is asked; by default ``--yes``.
     """
 
     what: str
@@ -36,8 +34,6 @@ class Question:
     undone: str
     locations: tuple[str, ...]
     is_for_good: bool = False
-    before: tuple[str, ...] = ()
-    instead: str = ""
 
 
 class Progress:
@@ -61,11 +57,9 @@ class Events:
         errors: failures that belong to no outcome, each with its location.
         unknown: locations that are left alone because they are not known to be transactional.
         looked: the number of locations that later runs should find at the same places; set when the walk has ended.
-        can_ask: somebody can answer :meth:`confirm`.
         shows_plans: plans are shown before they are carried out.
     """
 
-    can_ask = False
     shows_plans = False
 
     def __init__(self) -> None:

@@ -47,7 +47,6 @@ def limit(listing: Listing, assumption: Assumption = HOUR, *compacted: str) -> i
 def test_what_is_old_counts() -> None:
     found = assumed(located("delta_1_1_0", "delta_2_2_0", "delta_3_3_0"))
     assert (found.write_ids.high_watermark, found.undecided, found.stop) == (3, (), None)
-    assert found.newest == ("delta_3_3_0", NOW - 7200)
 
 
 def test_nothing_younger_and_nothing_above_it() -> None:
@@ -122,7 +121,6 @@ def test_where_a_store_has_no_times_nothing_counts_unless_forced() -> None:
     assert limit(listing) == 0
     assert "has no time" in stop_of(listing)
     assert limit(listing, EVERYTHING) == 1
-    assert assumed(listing, EVERYTHING).newest is None
 
 
 def test_a_time_ahead_of_our_clock_is_young() -> None:

@@ -17,7 +17,7 @@ def command(call: Call[CompactOptions]) -> int:
     appears by a rename; whatever fails before that leaves the table as it was.
 
     It must know which write ids are committed: from a metastore, from --snapshot, or from --assume-committed, which
-    stops at the first directory that is empty or younger than AGE. On a terminal it asks.
+    stops at the first directory that is empty or younger than AGE.
 
     A minor compaction with both kinds of delta appears by two renames, and a reader between them would see wrong rows:
     it needs --offline, or --visibility-txn; --major appears at once.

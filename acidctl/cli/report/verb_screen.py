@@ -15,7 +15,7 @@ from acidctl.base.errors import AcidctlError, DeadlineError, ExitStatus, Refused
 from acidctl.base.printable import printable
 from acidctl.cleaning.freeable import Freeable, freeable_together
 from acidctl.cli.output.command_lines import line_for
-from acidctl.cli.output.console import Records, can_ask, end_question, note, put_text, say, warn
+from acidctl.cli.output.console import Records, can_ask, end_question, note, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import Column, Layout, print_table
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -84,7 +84,7 @@ class Screen(RunReporter):
     ) -> None:
         super().__init__(run)
         self.is_table, self._is_csv = output == "table", output == "csv"
-        self.can_ask, self.shows_plans = can_ask(), not yes
+        self.shows_plans = not yes
         self._yes, self._is_plan, self._exit_code, self._nothing = yes, is_plan, exit_code, nothing
         self._given = given
         self._records = Records(output, _CSV_COLUMNS)
@@ -264,10 +264,8 @@ class Screen(RunReporter):
     def confirm(self, question: Question) -> None:
         self.tell(len(question.locations))
         self._before_end()
-        for line in question.before:
-            say("", line)
         severe = to_be_typed(question.locations, is_for_good=question.is_for_good)
-        confirm(question.what, question.text, question.undone, yes=self._yes, severe=severe, instead=question.instead)
+        confirm(question.what, question.text, question.undone, yes=self._yes, severe=severe)
 
     @contextmanager
     def progress(
@@ -340,14 +338,13 @@ def _tell_kept(location: str, kept: Sequence[tuple[str, Reason]]) -> None:
         note(f"{location}: kept back: {named}: {text}")
 
 
-def confirm(what: str, question: str, undone: str, *, yes: bool, severe: str = "", instead: str = "") -> None:
+def confirm(what: str, question: str, undone: str, *, yes: bool, severe: str = "") -> None:
     """Ask for confirmation unless `yes` is set.
 
     Args:
         what: the action, for the error message.
         undone: the first line of the error after a no.
         severe: the text that the user must type if a `y` is not enough: see :func:`to_be_typed`.
-        instead: the hint of the error, if the command has another way than --yes.
 
     Raises:
         RefusedError: the answer was no, or nobody can answer.
@@ -355,13 +352,11 @@ def confirm(what: str, question: str, undone: str, *, yes: bool, severe: str = "
     if yes:
         return
     if not can_ask():
-        raise RefusedError(
-            what, "nobody can be asked without a terminal", instead or "look at the plan, then give --yes"
-        )
+        raise RefusedError(what, "nobody can be asked without a terminal", "look at the plan, then give --yes")
     if VERBOSITY.is_quiet:
-        raise RefusedError(what, "-q shows no plan to say yes to", instead or "leave -q out, or give --yes")
+        raise RefusedError(what, "-q shows no plan to say yes to", "leave -q out, or give --yes")
     if not _is_agreed(question, severe):
-        raise RefusedError(undone, "it was not confirmed", instead)
+        raise RefusedError(undone, "it was not confirmed", "")
 
 
 def _is_agreed(question: str, severe: str) -> bool:

@@ -150,19 +150,6 @@ def test_commands_that_look_send_nothing_hostile(
 COMPACT = ["compact", "--major", "--engine", "local", "--force", "{w}"]
 
 
-def test_question_of_compact_sends_nothing_hostile(terminal: Terminals, filled: Filled) -> None:
-    """The question names locations and directories; without an answer nothing is done, with one what was shown.
-
-    One location holds what Hive fails on, and is refused.
-    """
-    for typed, expected in (("", 7), ("n\n", 7), ("what\ny\n", 4)):
-        status, shown = terminal.run(*filled(COMPACT), typed=typed)
-        assert status == expected, shown
-        assert "would count as committed" in shown
-        assert "Compact 2 locations? [y/N]" in shown
-        assert_harmless(shown)
-
-
 @pytest.mark.slow
 def test_a_hang_is_a_failure(terminal: Terminals) -> None:
     with pytest.raises(AssertionError, match="hung"):

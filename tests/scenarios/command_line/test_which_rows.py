@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.files.acid_files import insert, write_by_pyorc
-from support.tables import CLEAN_NOW, age, on_terminal, read_rows
+from support.tables import CLEAN_NOW, age, read_rows
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidWriteIds
@@ -256,16 +256,6 @@ def test_what_is_assumed_beside_a_list(acidctl: Call, table: Path) -> None:
     done = acidctl(*MAJOR, *listed(table, f"5:{MAXL}::2"), "--assume-committed=0s", table)
     assert "no list of transactions was given: of _v directories everything on disk is committed" in done.err
     assert ids_of(table, ValidWriteIds.parse(f"sales.orders:5:{MAXL}::2")) == [1, 3, 4, 5]
-
-
-def test_on_a_terminal_it_asks(acidctl: Call, crud: Path) -> None:
-    before = names(crud)
-    status, out = on_terminal([*LINE, str(crud)], "n\n")
-    assert (status, names(crud)) == (7, before)
-    assert "4 inputs" in out
-    status, out = on_terminal([*LINE, str(crud)], "y\n")
-    assert (status, names(crud)) == (0, before | {"base_0000003"})
-    assert "-> base_0000003" in out
 
 
 def test_a_table_that_was_renamed(acidctl: Call, table: Path) -> None:
