@@ -11,9 +11,8 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, Txn, find_locks, find_transactions, locks_by_txn, open_txns_info
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError
-from acidctl.metastore.server import Switches, look_at_servers
+from acidctl.metastore.server import look_at_servers
 from acidctl.metastore.txn.transaction import OwnTransaction
-from acidctl.wording import duration
 
 _ABORT_TIMEOUT = 50004
 """Hive's error code for a transaction that timed out."""
@@ -60,23 +59,6 @@ def server_time(metastore: Metastore) -> float:
             "see the metastore's log",
         )
     return float(started) / 1000
-
-
-def silent_for(older_than: float | None, switches: Switches) -> float:
-    """Return after how many seconds a client counts as dead; default: the server's time-out.
-
-    Raises:
-        UsageProblem: `older_than` is shorter than the server's time-out.
-    """
-    if older_than is None:
-        return switches.txn_timeout
-    if older_than < switches.txn_timeout:
-        raise UsageProblem(
-            f"{duration(older_than)} is shorter than the server's time-out",
-            f"a client may be silent for {duration(switches.txn_timeout)}, and would be ended while it is at work",
-            "give that time, or more",
-        )
-    return older_than
 
 
 def refuse_where_it_is_done(metastore: Metastore, on_silent: Callable[[str], None] = lambda _: None) -> None:

@@ -10,7 +10,6 @@ from acidctl.base.errors import ExitStatus
 from acidctl.cli.hive.records import Record, Results, lock_record, locks_text, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
-from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.output.console import note, warn
 from acidctl.wording import age_text, human_count, time_of
 
@@ -21,18 +20,12 @@ if TYPE_CHECKING:
 
 
 @shared.command("housekeep")
-@click.option(
-    "--older-than",
-    type=DURATION,
-    metavar="TIME",
-    help="Only clients that are silent for this long (default: the server's timeout).",
-)
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be ended and stop.")
 @shared.yes_option
 @shared.typed_option("--force", is_flag=True, help="Run even if the server runs Hive's housekeeping.")
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
-def command(older_than: float | None, dry_run: bool, yes: bool, force: bool, metastore: Metastore, output: str) -> int:
+def command(dry_run: bool, yes: bool, force: bool, metastore: Metastore, output: str) -> int:
     """Abort transactions and release locks whose heartbeat has timed out.
 
     Hive's own housekeeping does this. A standalone metastore, or Hive 4 without metastore.housekeeping.threads.on, does
@@ -43,10 +36,10 @@ def command(older_than: float | None, dry_run: bool, yes: bool, force: bool, met
     replication are left alone. Servers before Hive 4 do not mark them: there transactions without locks are also left
     alone, if anything is replicated into this warehouse.
     """
-    from acidctl.metastore.housekeeping import end_dead, find_dead, refuse_where_it_is_done, silent_for
-    from acidctl.metastore.server import find_switches
+    from acidctl.metastore.housekeeping import end_dead, find_dead, refuse_where_it_is_done
+    from acidctl.metastore.server import txn_timeout
 
-    silent = silent_for(older_than, find_switches(metastore))
+    silent = txn_timeout(metastore)
     if not force:
         refuse_where_it_is_done(
             metastore, lambda url: warn(f"{url} does not answer: it may run Hive's housekeeping, too")

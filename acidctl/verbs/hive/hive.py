@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import QueueView, find_held_back, find_stuck_entries
 from acidctl.hive.table_names import as_hive_names, newer_than_metastore, wishes_for
@@ -16,9 +15,9 @@ from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import queue
 from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transactions
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.housekeeping import Dead, abort_txn, end_dead, find_dead, refuse_where_it_is_done, silent_for
+from acidctl.metastore.housekeeping import Dead, abort_txn, end_dead, find_dead, refuse_where_it_is_done
 from acidctl.metastore.interface import CompactionResponse
-from acidctl.metastore.server import find_switches
+from acidctl.metastore.server import txn_timeout
 from acidctl.metastore.tables import HiveTable
 from acidctl.verbs.selection import Selection
 
@@ -139,11 +138,11 @@ class Hive:
         """Remove entries that wait for a worker from the queue (Hive 4); see :func:`abort_compactions`."""
         return dict(queue.abort_compactions(self.metastore, ids))
 
-    def find_dead(self, older_than: Duration | None = None) -> Dead:
-        """Return transactions and locks without a heartbeat for a time, by default the server's time-out."""
-        return find_dead(self.metastore, self._silent_for(older_than))
+    def find_dead(self) -> Dead:
+        """Return transactions and locks without a heartbeat for the server's time-out."""
+        return find_dead(self.metastore, txn_timeout(self.metastore))
 
-    def end_dead(self, dead: Dead, older_than: Duration | None = None, *, force: bool = False) -> Dead:
+    def end_dead(self, dead: Dead, *, force: bool = False) -> Dead:
         """End those of `dead` that are still dead, and return them.
 
         Args:
@@ -154,11 +153,7 @@ class Hive:
         """
         if not force:
             refuse_where_it_is_done(self.metastore)
-        return end_dead(self.metastore, dead, self._silent_for(older_than))
-
-    def _silent_for(self, older_than: Duration | None) -> float:
-        seconds = None if older_than is None else as_seconds(older_than, "older_than")
-        return silent_for(seconds, find_switches(self.metastore))
+        return end_dead(self.metastore, dead, txn_timeout(self.metastore))
 
     def initiate(
         self, *tables: str, exclude: Sequence[str] = (), on_error: OnError = lambda _, __: None, **options: Any
