@@ -151,11 +151,11 @@ class LocationCheck:
                 self._is_whole = self._is_whole and (not file.native_name or file.path in self._aside)
                 continue
             self._files[file.path] = file
-            path, schema = snapshot.absolute(file.path), self._options.schema
+            path = snapshot.absolute(file.path)
             is_insert_only = snapshot.table_type is TableType.INSERT_ONLY
             is_deep, is_compacted = self._options.depth is Depth.DEEP, self._is_compacted(file)
             kinds = listed.is_full, is_insert_only, has_other_columns(snapshot.table_type, self._target.declared)
-            yield TailTask(snapshot.fs.spec, file, path, *kinds, is_compacted, schema, is_deep)
+            yield TailTask(snapshot.fs.spec, file, path, *kinds, is_compacted, is_deep)
         sizes = {entry.path: entry.size for entry in snapshot.listing.entries if not entry.is_dir}
         for directory in listed.current:
             path = f"{directory.name}/{ORC_ACID_VERSION}"

@@ -12,7 +12,6 @@ from acidctl.base.errors import AcidctlError
 from acidctl.base.worker_pool import Limits
 from acidctl.location.metastore_schema import Declared
 from acidctl.location.snapshot import EVERYTHING, DirectoryListing, Snapshot, SnapshotSource
-from acidctl.orc.types import OrcType
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import DECLARED, Depth, Finding, Severity, Unchecked, place_of
@@ -62,7 +61,6 @@ class CheckOptions:
 
     Attributes:
         readers: the readers whose R rules are checked; some of those need footers.
-        schema: the table's columns, for rule V38.
         all_directories: open the files of obsolete directories too.
         processes: number of processes that read files; 0 reads in this process, which a damaged file may end.
         only, ignored: ids of rules; an empty `only` means all.
@@ -71,7 +69,6 @@ class CheckOptions:
 
     depth: Depth = Depth.LISTING
     readers: tuple[str, ...] = ()
-    schema: OrcType | None = None
     all_directories: bool = False
     processes: int = 2
     limits: Limits = field(default_factory=Limits)

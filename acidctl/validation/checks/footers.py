@@ -17,7 +17,6 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type, is_acid
-from acidctl.rows.convert.leaves import is_converted
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format, TableFile, read_any_tail
 from acidctl.rows.read.bucket_numbers import is_misplaced
@@ -89,7 +88,6 @@ class TailTask:
         is_insert_only: the table is insert-only: no column is an id, whatever its name.
         has_other_columns: it is insert-only, and no file in it may have ids.
         is_compacted: it is in a base that a compaction made, or in a ``_v`` directory.
-        schema: the table's columns, if the user gave them.
         is_deep: the rows are checked, too, and show more than statistics.
     """
 
@@ -100,7 +98,6 @@ class TailTask:
     is_insert_only: bool
     has_other_columns: bool
     is_compacted: bool
-    schema: OrcType | None = None
     is_deep: bool = False
     weight: ClassVar[int] = 0
     """Footers are small."""
@@ -158,9 +155,9 @@ V32 = Rule(
     "Nothing, if the rows are right.", "3.3",
 )  # fmt: skip
 V38 = Rule(
-    "V38", ERROR, FOOTERS, "Column types of a file do not fit the table's, or its columns are called _colN.",
-    "Readers fail or return NULL; _colN are matched by position only.",
-    "Compare with the table's columns; a major compaction gives the columns their names.", "3.1",
+    "V38", WARNING, FOOTERS, "The columns of a file are called _colN.",
+    "Readers match them by position only.",
+    "Run `acidctl compact --major`: it gives the columns their names.", "3.1",
 )  # fmt: skip
 V39 = Rule(
     "V39", ERROR, FOOTERS, "An ACID file has ids but no struct of the table's columns, or inserted rows without one.",
@@ -328,9 +325,7 @@ class _FooterCheck:
             return
         if row.names and is_numbered(row):
             last = f" to {row.names[-1]}" if len(row.names) > 1 else ""
-            self._add(V38, f"its columns have no names of their own: {row.names[0]}{last}", WARNING)
-        if self._task.schema is not None and (wrong := _misfit(row, self._task.schema)):
-            self._add(V38, wrong)
+            self._add(V38, f"its columns have no names of their own: {row.names[0]}{last}")
 
     def _key_index(self, tail: Tail, *, is_old: bool) -> None:
         raw = tail.user_metadata.get(KEY_INDEX)
@@ -365,28 +360,6 @@ class _FooterCheck:
             text = f"hive.acid.stats counts {sum(stats):,} events, the stripes {tail.rows:,} rows"
             self._add(V31, text, WARNING if is_old else None, stats=list(stats), rows=tail.rows)
         return stats
-
-
-def _misfit(row: OrcType, table: OrcType) -> str:
-    """Return why a file's columns cannot be read as the table's, by position; empty if they can.
-
-    The table may have more columns than the file: they were added later.
-    """
-    for index, (child, wanted) in enumerate(zip(row.children, table.children, strict=False)):
-        if not _converts(child, wanted):
-            types = f"{hive_type(child)[:80]} here, {hive_type(wanted)[:80]} in the table"
-            return f"column {table.names[index]} is {types}"
-    if len(row.children) > len(table.children):
-        return f"it has {len(row.children)} columns, the table {len(table.children)}"
-    return ""
-
-
-def _converts(source: OrcType, target: OrcType) -> bool:
-    if not source.children and not target.children:
-        return source.kind == target.kind or is_converted(source.kind, target.kind)
-    if source.kind != target.kind or (source.kind == "uniontype" and len(source.children) > len(target.children)):
-        return False
-    return all(map(_converts, source.children, target.children))
 
 
 def _is_compacted_by_hive_4(directory: AcidDirectory | None) -> bool:

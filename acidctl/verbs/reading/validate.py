@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from acidctl.base.worker_pool import Runner
     from acidctl.location.snapshot import Snapshot
     from acidctl.location.table_location import TableLocation
-    from acidctl.orc.types import OrcType
     from acidctl.storage.port import FileSystem
     from acidctl.validation.report import CheckOptions, LocationToCheck, Report
     from acidctl.verbs.events import Events
@@ -65,12 +64,6 @@ class ValidateOptions(Options):
         (), "--rule", kind=Kind.LIST, metavar="ID", help="Only this rule, e.g. V26. Repeatable."
     )
     ignored: tuple[str, ...] = option((), "--ignore", kind=Kind.LIST, metavar="ID", help="Not this rule. Repeatable.")
-    schema: str | None = option(
-        None,
-        "--schema",
-        metavar="COLUMNS",
-        help="The table's columns, 'id int, name string': files must be readable as these.",
-    )
     timeout: float = option(
         300.0,
         "--timeout",
@@ -104,7 +97,6 @@ class ValidateOptions(Options):
         return CheckOptions(
             self.depth,
             self.readers,
-            _columns(self.schema) if self.schema is not None else None,
             all_directories=self.all_directories,
             processes=self.tasks.jobs or len(os.sched_getaffinity(0)),
             limits=Limits(seconds=self.timeout),
@@ -112,17 +104,6 @@ class ValidateOptions(Options):
             ignored=ignored,
             now=time.time(),
         )
-
-
-def _columns(text: str) -> OrcType:
-    """Parse the columns of a table, ``id int, name string`` or ``struct<id:int,name:string>``."""
-    from acidctl.orc.types import columns_of
-
-    try:
-        return columns_of(text)
-    except BadDataError:
-        hint = "write it as in CREATE TABLE: 'id int, name string'"
-        raise UsageProblem(f"not a list of columns: {text[:200]!r}", "", hint) from None
 
 
 def _rule_ids(names: Sequence[str]) -> frozenset[str]:

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from support.files.acid_files import delete, insert, write_by_pyorc
 
-from acidctl.base.errors import AccessError, UsageProblem
+from acidctl.base.errors import AccessError, BadDataError
+from acidctl.orc.types import columns_of, hive_type
 from acidctl.outcome import Result
 from acidctl.validation.checks import RULES
 from acidctl.validation.findings import Depth, Unchecked
 from acidctl.validation.report import Report
-from acidctl.verbs.reading.validate import ValidateOptions
 
 FINDINGS, UNCHECKED = 14, 15
 
@@ -105,14 +105,6 @@ def test_missing_path_or_unknown_rule_is_refused(acidctl, tmp_path: Path) -> Non
     assert found.out == ""
     assert acidctl("validate").status == 2
     assert acidctl("validate", "--rule", "V99", tmp_path).status == 2
-    assert acidctl("validate", "--schema", "a in t", tmp_path).status == 2
-
-
-def test_schema_that_differs_is_a_finding(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
-    assert acidctl("validate", "--footers", "--schema", "id int, value string", crud).status == 0
-    found = acidctl("validate", "--footers", "--schema", "id array<int>, value string", crud)
-    assert found.status == FINDINGS
-    assert "V38" in found.out
 
 
 def test_readers_that_refuse_the_table_are_findings(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
@@ -161,8 +153,8 @@ def test_workers_do_not_run_the_main_module_again(crud: Path) -> None:
     "text", ["", "a", "a int,", "struct<>", "a foo", "a map<int>", "a array<int,int>", "a int)", "a decimal(x)"]
 )
 def test_malformed_schemas_are_refused(text: str) -> None:
-    with pytest.raises(UsageProblem):
-        ValidateOptions(schema=text).chosen()
+    with pytest.raises(BadDataError):
+        columns_of(text)
 
 
 @pytest.mark.parametrize(
@@ -176,11 +168,7 @@ def test_malformed_schemas_are_refused(text: str) -> None:
     ],
 )  # fmt: skip
 def test_columns_are_read_as_create_table_and_types_have_them(text: str, read: str) -> None:
-    from acidctl.orc.types import hive_type
-
-    schema = ValidateOptions(schema=text).chosen().schema
-    assert schema is not None
-    assert hive_type(schema) == read
+    assert hive_type(columns_of(text)) == read
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from acidctl.orc.types import columns_of
 from acidctl.validation.findings import Depth
 from support.files.acid_files import ACID, B0, IDS, delete, insert, write_by_pyorc, write_orc
 from support.validating import NOW
@@ -428,8 +427,6 @@ case("V37", D, "V37 warning", write_ids="t:9:9223372036854775807::3")(
 case("V38 _colN", F, "V38 warning")(
     lambda t: in_delta(t, [insert(3, 0)], schema=ACID.replace("a:int,b:string", "_col0:int,_col1:string"))
 )
-case("V38 another type", F, "V38", schema=columns_of("a int, b array<string>"))(lambda t: None)
-case("V38 convertible", F, schema=columns_of("a bigint, b varchar(10), c date"))(lambda t: None)
 case("V39 no row", F, "V39")(
     lambda t: write_orc(t / "delta_0000002_0000002_0000/bucket_00000", f"struct<{IDS}>", [insert(2, 0)[:5]])
 )

@@ -31,7 +31,6 @@ def reports(path: Path, options: ValidateOptions | None = None) -> list[Report]:
         ValidateOptions(rules=("v1",), ignored=("V1",)),
         ValidateOptions(rules=("V26",)),
         ValidateOptions(footers=True, rules=("V26",)),
-        ValidateOptions(deep=True, schema="a in t"),
         ValidateOptions(deep=True, timeout=0),
         ValidateOptions(tasks=ReadingTasks(engine="spark", jobs=2)),
     ],
