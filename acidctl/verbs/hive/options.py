@@ -22,9 +22,6 @@ class WorkerOptions(Options):
     )
     once: bool = option(False, "--once", typed=True, help="End when nothing waits any more.")
     max_parallel: int = option(1, "--max-parallel", kind=Kind.COUNT, help="Compactions to run at the same time.")
-    max_bytes: int | None = option(
-        None, "--max-bytes", kind=Kind.SIZE, help="Read at most this much at a time; a larger entry runs alone."
-    )
     grace: float = option(
         25.0, "--grace", help="On shutdown, wait this long for running compactions; the rest go back to the queue."
     )

@@ -117,8 +117,7 @@ class Worker:
         self._on_outcome, self._on_error = on_outcome, on_error
         self._job, self._storage = job, storage or {}
         self._stopping = threading.Event()
-        self._lock = threading.Condition()
-        self._bytes_in_work = 0
+        self._lock = threading.Lock()
         self._running_slots = 0
         self._broken: BaseException | None = None
         self._deadlines: dict[str, Deadline] = {}
@@ -190,7 +189,6 @@ class Worker:
                 self._ends_now = True
                 for until in self._deadlines.values():
                     until.end_now()
-                self._lock.notify_all()
 
     def free_dead(self) -> list[int]:
         """Free the entries of dead workers of this machine, see :func:`acidctl.hive.queue_entries.free_dead`."""
@@ -374,10 +372,9 @@ class Worker:
                 raise _TimeIsUp(_TOLD_TO_STOP, "", "")
 
         try:
-            with self._share(planned.plan.input_bytes, until):
-                engine = self._engines(until, still_ours)
-                with closing(carry_out([planned], request, engine, check=check)) as outcomes:
-                    (outcome,) = outcomes
+            engine = self._engines(until, still_ours)
+            with closing(carry_out([planned], request, engine, check=check)) as outcomes:
+                (outcome,) = outcomes
         except _TimeIsUp as error:
             outcome = failed(planned.plan, error)
         if isinstance(outcome.error, _TimeIsUp):
@@ -387,22 +384,6 @@ class Worker:
         elif lease.transaction.lost and not outcome.is_changed:
             return failed(planned.plan, lease.transaction.lost)
         return outcome
-
-    @contextmanager
-    def _share(self, size: int, until: Deadline) -> Iterator[None]:
-        """Wait until the inputs fit into `max_bytes` beside those of the other slots, and reserve the bytes."""
-        most = self._options.max_bytes or math.inf
-        share = int(min(size, most))
-        with self._lock:
-            while self._bytes_in_work and self._bytes_in_work + share > most and not until.is_over:
-                self._lock.wait(0.5)
-            self._bytes_in_work += share
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._bytes_in_work -= share
-                self._lock.notify_all()
 
 
 def _refused(entry: interface.QueueEntry, error: RefusedError) -> Outcome:

@@ -345,11 +345,11 @@ def test_a_bug_in_one_entry_does_not_end_the_others(fake: FakeHive) -> None:
     require_ended(fake)
 
 
-def test_slots_work_side_by_side_within_their_bytes(fake: FakeHive, tmp_path: Path) -> None:
+def test_slots_work_side_by_side(fake: FakeHive, tmp_path: Path) -> None:
     for number in range(6):
         table(fake, tmp_path / f"many{number}", f"many{number}")
         fake.entry("s", f"many{number}", "initiated")
-    done, errors = work(fake, max_parallel=3, max_bytes=1)
+    done, errors = work(fake, max_parallel=3)
     assert sorted(one.entry for one in done) == list(range(1, 7))
     assert {one.result for one in done} == {"compacted"}
     assert not errors
