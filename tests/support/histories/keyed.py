@@ -97,6 +97,8 @@ class KeyedHistory(SharedHistory):
             rest = f"select {chosen} from ({source} as ({', '.join(table.types)})) as r{where}"
             if not self._sql(f"insert overwrite table {table.name} partition ({keys}) {rest}"):
                 return
+            if not rows and self._hive.version == 3:
+                return  # a query without rows replaces nothing there
         table.rows = [row for row in table.rows if table.key_of(row) not in replaced] + rows
 
     def _delete(self, table: Table) -> None:
