@@ -435,12 +435,14 @@ def migrate(
     storage_options: Mapping[str, str] | None = None,
     metastore: str | Mapping[str, str] | None = None,
     snapshot: str | ValidWriteIds | SnapshotSpec | None = None,
+    assume_committed: Duration | None = None,
     **options: Any,
 ) -> Migrated:
     """Copy the rows of a table to an Iceberg table, and compare both, as ``acidctl migrate`` does.
 
     Args:
-        url, storage_options, metastore, snapshot: see :func:`acidctl.open_table`.
+        url, storage_options, metastore, snapshot: see :func:`acidctl.open_table`; without a metastore and lists,
+            `assume_committed` is the age at which directories count as committed.
         to: ``iceberg:CATALOG/db.table``, or a directory.
         options: further ones of :class:`acidctl.verbs.migrate.MigrateOptions`; with ``catch_up=True`` the copy exists
             and is brought up to date.
@@ -453,7 +455,7 @@ def migrate(
     chosen = verb.MigrateOptions(to=os.fspath(to), **options)
     warehouse = open_warehouse(metastore)
     with closing(warehouse) if warehouse else nullcontext():
-        resolver = SnapshotResolver(SnapshotSpec.of(snapshot), warehouse)
+        resolver = resolver_of(snapshot, assume_committed, warehouse)
         selection = Selection((as_path(url),), storage_of(storage_options), resolver)
         return list(verb.migrate(selection, chosen, Events()))[-1]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+import numpy as np
 from pyiceberg import manifest, types
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
@@ -274,6 +275,8 @@ def _stored(value: PartitionValue, kind: str) -> Any:
     if kind == "date":
         assert isinstance(value, date)
         return (value - date(1970, 1, 1)).days
+    if isinstance(value, np.datetime64):
+        return int(value.astype("datetime64[us]").astype(np.int64))
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     assert isinstance(moment, datetime)
     past = moment.replace(tzinfo=None) - datetime(1970, 1, 1)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from acidctl.base.errors import RefusedError
 from acidctl.location.arguments import is_hive_name
 from acidctl.outcome import Outcome, Remark, Result
 from acidctl.verbs.events import Events, Question
@@ -113,7 +114,8 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
 
     Raises:
         UsageProblem: the target cannot be used in this way.
-        RefusedError: a column or a file cannot be copied, or it was not confirmed.
+        RefusedError: nobody says which write ids are committed, a column or a file cannot be copied, or it was not
+            confirmed.
         ConflictError: somebody else changed the copy meanwhile.
         VerifyError: the rows differ afterwards.
         EnvironmentProblem: PyIceberg is not installed.
@@ -125,6 +127,13 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     if is_hive_name(place):
         selection.resolver.require_warehouse(place).read_lock = True  # no cleaner takes files away meanwhile
     table = table_of(selection)
+    if not selection.resolver.decides:
+        raise RefusedError(
+            "migrate must be told which write ids are committed",
+            "no list of Hive's was given",
+            "name the table in its metastore, hive:db.t; or give --snapshot, or --assume-committed 1h if all that is "
+            "older is committed",
+        )
     opened = open_target(options.to, dict(options.catalog_option), options.target_location)
     request = CopyRequest(table, opened, options.drop_column, selection.storage)
     shown = table.path if not is_hive_name(place) else place

@@ -87,7 +87,7 @@ def report(name: str, seconds: list[float], rows: int, peer: float = 0.0) -> flo
 
 
 def copy(table: Path, to: Path, **options: Any) -> Migrated:
-    return acidctl.migrate(table, to, proof=False, jobs=1, metastore="none", **options)
+    return acidctl.migrate(table, to, proof=False, jobs=1, metastore="none", assume_committed=0, **options)
 
 
 def main() -> None:

@@ -15,9 +15,11 @@ from support.command_line import Result as Run
 from support.files.acid_files import delete, insert, struct, write_acid, write_delta, write_plain
 from support.made.random_tables import Made, step
 
+from acidctl.acid.assumed_commits import Assumption
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.iceberg import target as target_module
 from acidctl.iceberg.private_api import DirectoryCatalog
+from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
 from acidctl.storage.registry import open_location
@@ -28,13 +30,16 @@ from acidctl.wording import human_count
 
 Acidctl = Callable[..., Run]
 D1, D2 = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"
+COMMITTED = SnapshotResolver(SnapshotSpec(assumption=Assumption(0.0)))
 NUMBERS = struct(id=OrcType("int"))
 
 
 def copy(table: Path, to: Path, **options: Any) -> Migrated:
     """Copy a table, or bring the copy up to date if there is one."""
     options = {"catch_up": (to / "metadata").exists(), **options}
-    return list(migrate(Selection((str(table),)), MigrateOptions(to=str(to), **options), Events()))[-1]
+    return list(migrate(Selection((str(table),), resolver=COMMITTED), MigrateOptions(to=str(to), **options), Events()))[
+        -1
+    ]
 
 
 def rows(to: Path) -> list[Any]:
@@ -205,11 +210,11 @@ def test_a_copy_that_failed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_unions_reserved_and_double_names_are_refused_by_name(tmp_path: Path, acidctl: Acidctl) -> None:
     write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1,)), row=struct(_file=OrcType("int")))
-    found = acidctl("migrate", tmp_path / "t", "--to", tmp_path / "copy", "--yes")
+    found = acidctl("migrate", tmp_path / "t", "--to", tmp_path / "copy", "--assume-committed=0s", "--yes")
     assert found.status == RefusedError.exit_status
     assert "_file" in found.err
     assert not (tmp_path / "copy").exists()
-    found = acidctl("migrate", tmp_path / "t", "--to", "iceberg:nothing", "--yes")
+    found = acidctl("migrate", tmp_path / "t", "--to", "iceberg:nothing", "--assume-committed=0s", "--yes")
     assert found.status == UsageProblem.exit_status
 
 
@@ -219,6 +224,13 @@ def test_a_target_at_in_or_around_the_table_is_refused(target: str, tmp_path: Pa
     with pytest.raises(RefusedError, match="will not write to"):
         copy(tmp_path / "sales" / "t", tmp_path / target)
     assert not [path for path in tmp_path.rglob("*") if path.name in ("metadata", "data")]
+
+
+def test_it_must_be_known_what_is_committed(tmp_path: Path, acidctl: Acidctl) -> None:
+    write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    found = acidctl("migrate", tmp_path / "t", "--to", tmp_path / "copy", "--yes")
+    assert (found.status, (tmp_path / "copy").exists()) == (RefusedError.exit_status, False)
+    assert "which write ids are committed" in found.err
 
 
 def test_a_column_is_left_out(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_the_python_page_runs_on_the_demo_table(terminal: Terminals, folder: Pat
 
 def test_the_iceberg_page_catches_up_with_the_demo_table(terminal: Terminals, folder: Path) -> None:
     run(terminal, folder, "acidctl demo orders")
-    run(terminal, folder, "acidctl migrate orders --to orders_ice --yes")
+    run(terminal, folder, "acidctl migrate --assume-committed 0s orders --to orders_ice --yes")
     page = (REPO / "docs" / "how-to" / "iceberg.md").read_text("utf-8")
     (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}

@@ -312,7 +312,7 @@ NEEDED = {
     "blame": ("1:1:1",),
     "diff": ("--from", "1"),
     "erasure": ("--where", "a = 1"),
-    "migrate": ("--to", "copy"),
+    "migrate": ("--to", "copy", "--assume-committed=0s"),
 }
 """What a command wants beside a location."""
 

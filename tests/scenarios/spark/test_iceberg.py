@@ -124,7 +124,7 @@ def test_every_type_and_deletes_and_partitions(read: Callable[..., Any], tmp_pat
         path = table / part / "delta_0000001_0000001_0000" / "bucket_00000"
         write_acid(path, events, row=KINDS, settings=settings, calendar=2)
         write_deletes(table / part, 2, 1, range(0, ROWS, 7), row=KINDS)
-    acidctl.migrate(table, target)
+    acidctl.migrate(table, target, assume_committed=0)
     conditions = [
         "i8 > 100",
         "m < 0",
