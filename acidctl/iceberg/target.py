@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -13,6 +13,7 @@ from pyiceberg import manifest, types
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
+    CommitStateUnknownException,
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
@@ -27,7 +28,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from acidctl.base.errors import ConflictError
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.metrics import Metrics
 from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta, url_of
@@ -208,6 +209,9 @@ class Target:
                 for file in files:
                     delta.append_data_file(_data_file(file, spec))
                 delta.commit()
+        except CommitStateUnknownException as error:
+            what = "nobody knows whether the copy has the new snapshot"
+            raise StorageError(what, str(error), "run it again: it compares both tables again") from error
         except (CommitFailedException, ValidationException) as error:
             raise ConflictError(
                 f"the copy {'.'.join(self.table.name())} was changed by somebody else meanwhile",
@@ -217,12 +221,30 @@ class Target:
         return delta.snapshot_id
 
 
-def find_target(catalog: Catalog, name: str) -> Target | None:
-    """Return a table; None if it does not exist."""
+@contextmanager
+def _asking(what: str) -> Iterator[None]:
+    """Raise StorageError for whatever a catalog fails with: each has errors of its own."""
     try:
-        return Target(catalog.load_table(name))
-    except (NoSuchTableError, NoSuchNamespaceError):
-        return None
+        yield
+    except (AcidctlError, NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        hint = "look at the catalog; then run it again, which compares both tables again"
+        raise StorageError(what, why, hint) from error
+
+
+def find_target(catalog: Catalog, name: str) -> Target | None:
+    """Return a table; None if it does not exist.
+
+    Raises:
+        StorageError: the catalog does not answer, or the metadata cannot be read.
+    """
+    with _asking("cannot look for the Iceberg table"):
+        try:
+            return Target(catalog.load_table(name))
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
 
 
 def create_target(
@@ -241,6 +263,8 @@ def create_target(
 
     Raises:
         ConflictError: somebody else has just made it.
+        NotFoundError: the catalog has no such namespace.
+        StorageError: the catalog fails.
     """
     columns, partition = fields
     schema = assign_fresh_schema_ids(Schema(*map(_nested, (*columns, *partition))))
@@ -256,12 +280,15 @@ def create_target(
         SOURCE_ID: source[1],
     }
     try:
-        if isinstance(catalog, DirectoryCatalog):
-            made = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, catalog.url, properties)
-            return Target(catalog.create(made))
-        return Target(catalog.create_table(name, schema, location, spec, properties=properties))
+        with _asking("cannot make the Iceberg table"):
+            if isinstance(catalog, DirectoryCatalog):
+                made = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, catalog.url, properties)
+                return Target(catalog.create(made))
+            return Target(catalog.create_table(name, schema, location, spec, properties=properties))
     except TableAlreadyExistsError as error:
         raise ConflictError(f"the table {name} exists", str(error), "run it again") from error
+    except NoSuchNamespaceError as error:
+        raise NotFoundError(f"cannot make the table {name}", str(error), "create the namespace first") from error
 
 
 def values_of(keys: Sequence[Field], values: Mapping[str, PartitionValue]) -> Values:

@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import load_catalog
 from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
 from support.files.acid_files import delete, insert, struct, write_acid, write_delta, write_plain
 from support.made.random_tables import Made, step
 
 from acidctl.acid.assumed_commits import Assumption
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError, UsageProblem
 from acidctl.iceberg import target as target_module
 from acidctl.iceberg.private_api import DirectoryCatalog
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
@@ -224,6 +225,26 @@ def test_a_target_at_in_or_around_the_table_is_refused(target: str, tmp_path: Pa
     with pytest.raises(RefusedError, match="will not write to"):
         copy(tmp_path / "sales" / "t", tmp_path / target)
     assert not [path for path in tmp_path.rglob("*") if path.name in ("metadata", "data")]
+
+
+def test_a_catalog_and_its_errors(tmp_path: Path, acidctl: Acidctl) -> None:
+    write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    settings = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"file://{tmp_path}/w"}
+    catalog = load_catalog("p", **settings)
+    catalog.create_namespace("s")
+    given = [word for key, value in settings.items() for word in ("--catalog-option", f"{key}={value}")]
+
+    def run(target: str, *more: str) -> Run:
+        line = ("--assume-committed=0s", tmp_path / "t", "--to", target, "--yes")
+        return acidctl("migrate", *line, *(more or given))
+
+    assert run("iceberg:p/s.t").status == 0
+    assert catalog.load_table("s.t").scan().to_arrow()["b"].to_pylist() == ["a"]
+    missing = run("iceberg:p/none.t")
+    assert (missing.status, "create the namespace" in missing.err) == (NotFoundError.exit_status, True)
+    away = run("iceberg:p/s.t", "--catalog-option", "type=sql", "--catalog-option", "uri=sqlite:////nowhere/at/all.db")
+    assert away.status in (StorageError.exit_status, UsageProblem.exit_status)
+    assert "this is a bug" not in away.err
 
 
 def test_it_must_be_known_what_is_committed(tmp_path: Path, acidctl: Acidctl) -> None:
