@@ -25,7 +25,7 @@ from acidctl.base.errors import (
     RefusedError,
     UsageProblem,
 )
-from acidctl.cleaning.apply import RefusedCleaning
+from acidctl.cleaning.apply import RefusedCleaning, delete
 from acidctl.cleaning.outcomes import PlannedCleaning
 from acidctl.cli.main import main
 from acidctl.compaction.local_engine import LocalEngine
@@ -37,7 +37,6 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth
 from acidctl.verbs.compact_options import WriteOptions
 from acidctl.verbs.reading.validate import ValidateOptions
-from acidctl.verbs.restore import purge_runs as delete
 from acidctl.wording import text_of
 
 

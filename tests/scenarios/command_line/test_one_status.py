@@ -24,7 +24,7 @@ LOCATIONS = [
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("blame", "{}", "1:536870912:0"),
     ("diff", "{}", "--from", "1"),
-    ("erasure", "--where", "a = 1"),
+    ("erasure", "--where", "a = 1"), ("migrate", "--to", "copy", "--assume-committed=0s", "-n"),
 ]  # fmt: skip
 """Which want a location."""
 EITHER = [
