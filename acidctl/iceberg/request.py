@@ -9,11 +9,12 @@ from hashlib import sha256
 
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
+from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
 from acidctl.iceberg.copy import CopyPlan, Partition, copied_files, open_file, plan_copy, write_copy
-from acidctl.iceberg.fields import Field, fields_for
+from acidctl.iceberg.fields import fields_for
 from acidctl.iceberg.open_target import OpenedTarget
 from acidctl.iceberg.proof import copy_digest, source_digest
-from acidctl.iceberg.target import Target, values_of
+from acidctl.iceberg.target import values_of
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.convert.matching import table_row_type
@@ -33,6 +34,7 @@ class CopyRequest:
 
     Attributes:
         target: None before it is created.
+        changes: of its columns, by which it gets those that the Hive table has now.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class CopyRequest:
         self._fields, self._keys = fields[: len(kept)], fields[len(kept) :]
         if opened.location is not None:
             self._require_apart(opened.location)
+        self.changes: tuple[ColumnChange, ...] = ()
         if self.target:
-            self._require_columns(self.target)
+            self.changes = column_changes(self._fields, self.target.columns)
+            require_same(self._keys, self.target.partition)
 
     def _require_apart(self, location: str) -> None:
         """Refuse a target in the directories of the source, or around them.
@@ -86,14 +90,15 @@ class CopyRequest:
         return {field.name: field.type_name for field in (*self._fields, *self._keys)}
 
     @property
-    def lost(self) -> tuple[str, ...]:
-        """Return what Iceberg does not keep, as sentences."""
+    def notes(self) -> tuple[str, ...]:
+        """Return the changes of columns, and what Iceberg does not keep, in words."""
+        changes = tuple(change.words for change in self.changes)
         times = [
             field.name for field in self._fields if any(inner.kind.startswith("timestamp") for inner in field.walk())
         ]
         if not times:
-            return ()
-        return (f"Iceberg's readers cut the nanoseconds of {', '.join(times)} to microseconds",)
+            return changes
+        return (*changes, f"Iceberg's readers cut the nanoseconds of {', '.join(times)} to microseconds")
 
     def require_state(self, *, is_again: bool) -> None:
         """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
@@ -122,30 +127,13 @@ class CopyRequest:
         if not is_again:
             raise UsageProblem("the copy exists already", "", "give --catch-up to bring it up to date")
 
-    def _require_columns(self, target: Target) -> None:
-        def form(fields: Sequence[Field]) -> list[tuple[str, str]]:
-            return [(field.name, field.type_name) for field in fields]
-
-        mine, there = form((*self._fields, *self._keys)), form((*target.columns, *target.partition))
-        if mine != there:
-            changed = [
-                name
-                for (name, kind), other in zip(mine, [*there, *[("", "")] * len(mine)], strict=False)
-                if (name, kind) != other
-            ]
-            raise RefusedError(
-                "cannot catch up",
-                f"the columns of the Hive table have changed: {', '.join(changed) or 'fewer than in the copy'}",
-                "change the Iceberg table in the same way, or migrate into a new table",
-            )
-
     def plan(self) -> CopyPlan:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
         target = self.target
         if target and target.seen == self._seen:
             return CopyPlan((), (), 0)
         copied = copied_files(target, self._storage) if target else {}
-        fields = iter(target.columns if target else self._fields)
+        fields = iter(changed_fields(self._fields, target.columns) if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
         return plan_copy(self._partitions(), self._row, into, copied)
 
@@ -165,10 +153,15 @@ class CopyRequest:
             if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
                 plan = self.plan()  # PyIceberg gave other ids
         target = self.target
+        if self.changes:
+            target.change_columns(self.changes)
+            plan = self.plan()  # new columns have ids now
         self._require_apart(target.location)
         fs, path = open_location(target.location, self._storage)
         written = write_copy(plan, target, (fs, join(path, "data")), jobs, on_bytes)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
+        if plan.is_empty:
+            return target.snapshot_id
         try:
             return target.commit(written.files, written.deletes, ids, self._seen)
         except ConflictError:

@@ -29,6 +29,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.iceberg.column_changes import ColumnChange, is_alike
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.metrics import Metrics
 from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta, url_of
@@ -139,7 +140,10 @@ class Target:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        schema, keys = table.schema(), {field.source_id for field in table.spec().fields}
+        self._read_columns()
+
+    def _read_columns(self) -> None:
+        schema, keys = self.table.schema(), {field.source_id for field in self.table.spec().fields}
         every = [_field_of(field.field_id, field.name, field.field_type) for field in schema.fields]
         self.columns = tuple(field for field in every if field.id not in keys)
         self.partition = tuple(field for field in every if field.id in keys)
@@ -164,6 +168,37 @@ class Target:
         """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
         with suppress(CommitFailedException), self.table.transaction() as transaction:
             transaction.set_properties({SEEN: seen})
+
+    @property
+    def snapshot_id(self) -> int:
+        """Return the id of the current snapshot."""
+        snapshot = self.table.current_snapshot()
+        assert snapshot
+        return snapshot.snapshot_id
+
+    def change_columns(self, changes: Sequence[ColumnChange]) -> None:
+        """Add, rename and widen columns.
+
+        Raises:
+            ConflictError: somebody else changed the table meanwhile.
+            StorageError: the catalog fails.
+        """
+        with _asking("cannot change the columns of the copy"):
+            try:
+                with self.table.update_schema() as update:
+                    for change in changes:
+                        if change.old is None:
+                            update.add_column(change.new.name, _type_of(change.new))
+                            continue
+                        if not is_alike(change.old, change.new):
+                            update.update_column(change.old.name, _type_of(change.new))
+                        if change.old.name != change.new.name:
+                            update.rename_column(change.old.name, change.new.name)
+            except (CommitFailedException, ValidationException) as error:
+                raise ConflictError(
+                    "the copy was changed by somebody else meanwhile", str(error), "run it again"
+                ) from error
+        self._read_columns()
 
     @property
     def location(self) -> str:

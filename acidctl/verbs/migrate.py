@@ -52,7 +52,7 @@ class Migrated(Outcome):
         files, bytes: to copy, or copied.
         encoded: columns that are encoded again, with the reason.
         columns: the columns of the copy with Iceberg's types.
-        lost: what Iceberg does not keep.
+        notes: changes of columns, and what Iceberg does not keep, in words.
         snapshot: the id of the new snapshot; None if there is none.
         proof: how the rows of both were compared; empty if they were not.
     """
@@ -64,7 +64,7 @@ class Migrated(Outcome):
     bytes: int = 0
     encoded: Mapping[str, str]
     columns: Mapping[str, str]
-    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     snapshot: int | None = None
     proof: str = ""
 
@@ -85,7 +85,7 @@ class Migrated(Outcome):
     def remarks(self) -> Iterator[Remark]:
         for name, why in self.encoded.items():
             yield Remark(f"column {name} is encoded again: {why}")
-        for text in self.lost:
+        for text in self.notes:
             yield Remark(text)
 
     def amounts(self) -> Mapping[str, int]:
@@ -151,12 +151,12 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             bytes=plan.bytes,
             encoded=plan.encoded,
             columns=request.columns,
-            lost=request.lost,
+            notes=request.notes,
             snapshot=snapshot,
             proof=proof,
         )
 
-    if plan.is_empty and request.target is not None:
+    if plan.is_empty and request.target is not None and not request.changes:
         if not options.dry_run:
             request.note_seen()
         yield outcome(Result.NOTHING_TO_DO)
