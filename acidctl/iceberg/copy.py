@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from acidctl.base import parallel
-from acidctl.base.errors import RefusedError
+from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
@@ -214,58 +215,76 @@ def _deleted(files: Sequence[CopiedFile], storage: Mapping[str, str] | None) -> 
     return {url: np.unique(np.concatenate(found)).astype(np.int64) for url, found in parts.items()}
 
 
-@dataclass(slots=True)
-class WrittenCopy:
-    """Files that were written and are in no snapshot yet."""
+class NewFiles:
+    """Files that are written for a snapshot; they are removed again if the block that writes them fails.
 
-    files: list[NewFile] = field(default_factory=list)
-    deletes: list[NewDeletes] = field(default_factory=list)
+    Attributes:
+        fs, folder: the store and the directory for them.
+        files, deletes: what the snapshot gets.
+        may_be_shown: the commit has begun; then only a conflict says for sure that no snapshot has them.
+    """
+
+    may_be_shown = False
+
+    def __init__(self, fs: FileSystem, folder: str) -> None:
+        self.fs, self.folder = fs, folder
+        self.files: list[NewFile] = []
+        self.deletes: list[NewDeletes] = []
+        self._paths: list[str] = []
+
+    def __enter__(self) -> NewFiles:
+        self.fs.make_dirs(self.folder)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if kind is None or (self.may_be_shown and not isinstance(error, ConflictError)):
+            return
+        for path in self._paths:
+            with suppress(AcidctlError):
+                self.fs.remove_tree(path)
+
+    def new_path(self, suffix: str) -> str:
+        """Return a path that no file has."""
+        path = f"{self.folder}/acidctl-{uuid.uuid4()}{suffix}"
+        self._paths.append(path)
+        return path
 
 
 def write_copy(
-    plan: CopyPlan,
-    target: Target,
-    data: tuple[FileSystem, str],
-    jobs: int,
-    on_bytes: Callable[[int], None] = lambda _: None,
-) -> WrittenCopy:
+    plan: CopyPlan, target: Target, new: NewFiles, jobs: int, on_bytes: Callable[[int], None] = lambda _: None
+) -> None:
     """Write the files of a plan.
 
     Args:
-        data: the store and the directory for them.
+        new: takes the files.
         jobs: files at a time.
         on_bytes: called with the bytes of each file that was copied.
 
     Raises:
-        BadDataError, StorageError, VerifyError: a file cannot be read or written; others may be there, in no snapshot.
+        BadDataError, StorageError, VerifyError: a file cannot be read or written.
     """
-    fs, folder = data
-    fs.make_dirs(folder)
     by_id = {field.id: field for top in target.columns for field in top.walk()}
-    written = WrittenCopy()
 
     def write(planned: PlannedFile) -> NewFile:
-        path = f"{folder}/acidctl-{uuid.uuid4()}.orc"
+        path = new.new_path(".orc")
         copy = Splice(planned.wanted.source.events, planned.columns, planned.wanted.stripes)
-        made = copy.write(fs, path, {RUNS: planned.wanted.runs.to_bytes()})
+        made = copy.write(new.fs, path, {RUNS: planned.wanted.runs.to_bytes()})
         on_bytes(made.tail.file_length)
-        return NewFile(target.url_of(fs, path), planned.values, metrics_of(made, by_id))
+        return NewFile(target.url_of(new.fs, path), planned.values, metrics_of(made, by_id))
 
     dead = []
-    for planned, new in zip(plan.files, parallel.results(write, plan.files, jobs), strict=True):
-        written.files.append(new)
+    for planned, file in zip(plan.files, parallel.results(write, plan.files, jobs), strict=True):
+        new.files.append(file)
         if len(planned.wanted.dead):
-            dead.append((new.url, planned.wanted.dead, planned.values))
-    made = parallel.results(partial(_write_deletes, target, fs, folder), [*plan.gone, *dead], jobs)
-    written.deletes.extend(made)
-    return written
+            dead.append((file.url, planned.wanted.dead, planned.values))
+    new.deletes.extend(parallel.results(partial(_write_deletes, target, new), [*plan.gone, *dead], jobs))
 
 
-def _write_deletes(target: Target, fs: FileSystem, folder: str, gone: tuple[str, Longs, Values]) -> NewDeletes:
+def _write_deletes(target: Target, new: NewFiles, gone: tuple[str, Longs, Values]) -> NewDeletes:
     """Write one file with the positions of deleted rows of one data file."""
     url, positions, values = gone
-    path = f"{folder}/acidctl-{uuid.uuid4()}-deletes.parquet"
+    path = new.new_path("-deletes.parquet")
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), [url]).cast(pa.string())
-    with fs.open_output(path) as sink:
+    with new.fs.open_output(path) as sink:
         pq.write_table(pa.table([column, pa.array(positions)], schema=_DELETES), sink, compression="zstd")
-    return NewDeletes(target.url_of(fs, path), url, values, len(positions), fs.stat(path).size)
+    return NewDeletes(target.url_of(new.fs, path), url, values, len(positions), new.fs.stat(path).size)

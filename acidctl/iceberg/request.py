@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
 
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem, VerifyError
+from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
-from acidctl.iceberg.copy import CopyPlan, Partition, copied_files, open_file, plan_copy, write_copy
+from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy
 from acidctl.iceberg.fields import fields_for
 from acidctl.iceberg.open_target import OpenedTarget
 from acidctl.iceberg.proof import copy_digest, source_digest
@@ -147,6 +146,7 @@ class CopyRequest:
 
         Raises:
             ConflictError: somebody else made the table, or a snapshot, meanwhile.
+            StorageError: nobody knows whether it was committed; what is said of other errors leaves nothing behind.
         """
         if self.target is None:
             self.target = self._opened.create(self._fields, self._keys, self._source)
@@ -157,18 +157,14 @@ class CopyRequest:
             target.change_columns(self.changes)
             plan = self.plan()  # new columns have ids now
         self._require_apart(target.location)
-        fs, path = open_location(target.location, self._storage)
-        written = write_copy(plan, target, (fs, join(path, "data")), jobs, on_bytes)
-        ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         if plan.is_empty:
             return target.snapshot_id
-        try:
-            return target.commit(written.files, written.deletes, ids, self._seen)
-        except ConflictError:
-            for url in (*(file.url for file in written.files), *(file.url for file in written.deletes)):
-                with suppress(AcidctlError):
-                    fs.remove_tree(open_file(url, self._storage)[1])
-            raise
+        fs, path = open_location(target.location, self._storage)
+        ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
+        with NewFiles(fs, join(path, "data")) as new:
+            write_copy(plan, target, new, jobs, on_bytes)
+            new.may_be_shown = True
+            return target.commit(new.files, new.deletes, ids, self._seen)
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""

@@ -13,7 +13,6 @@ from pyiceberg import manifest, types
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
-    CommitStateUnknownException,
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
@@ -232,7 +231,8 @@ class Target:
             seen: see :attr:`seen`.
 
         Raises:
-            ConflictError: another snapshot was committed since the table was loaded.
+            ConflictError: another snapshot was committed since the table was loaded; this one was not.
+            StorageError: the catalog did not say whether it was committed.
         """
         spec = self.table.spec().spec_id
         operation = Operation.APPEND if self.is_empty else Operation.OVERWRITE
@@ -244,15 +244,16 @@ class Target:
                 for file in files:
                     delta.append_data_file(_data_file(file, spec))
                 delta.commit()
-        except CommitStateUnknownException as error:
-            what = "nobody knows whether the copy has the new snapshot"
-            raise StorageError(what, str(error), "run it again: it compares both tables again") from error
         except (CommitFailedException, ValidationException) as error:
             raise ConflictError(
                 f"the copy {'.'.join(self.table.name())} was changed by somebody else meanwhile",
                 str(error),
                 "run it again: it compares both tables again",
             ) from error
+        except Exception as error:
+            what = "nobody knows whether the copy has the new snapshot"
+            why = f"{type(error).__name__}: {error}"
+            raise StorageError(what, why, "run it again: it compares both tables again") from error
         return delta.snapshot_id
 
 

@@ -17,9 +17,10 @@ from support.files.acid_files import delete, insert, struct, write_acid, write_d
 from support.made.random_tables import Made, step
 
 from acidctl.acid.assumed_commits import Assumption
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError, UsageProblem
+from acidctl.base.errors import ConflictError, NoSpaceError, NotFoundError, RefusedError, StorageError, UsageProblem
 from acidctl.iceberg import target as target_module
 from acidctl.iceberg.private_api import DirectoryCatalog
+from acidctl.iceberg.splice import Splice
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
@@ -192,21 +193,45 @@ def test_of_two_runs_at_once_one_commits(tmp_path: Path, monkeypatch: pytest.Mon
     assert len({path.name for path in (to / "data").iterdir()} - before) == 1, "the loser removes its files"
 
 
-@pytest.mark.parametrize("last", ["write", "commit"])
-def test_a_copy_that_failed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str) -> None:
+def test_a_copy_that_failed_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
-    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")), insert(1, 1, (2, "b")))
+    write_acid(table / D2 / "bucket_00000", insert(2, 0, (3, "c")))
+    write = Splice.write
 
-    def broken(*_: object, **__: object) -> None:
-        raise OSError("power cut")
+    def full(self: Any, *args: Any) -> Any:
+        if D2 in self._source.path:
+            raise NoSpaceError("cannot write", "no space left on the device", "")
+        return write(self, *args)
 
     with monkeypatch.context() as patched:
-        name = "acidctl.iceberg.request.write_copy" if last == "write" else "acidctl.iceberg.target.Target.commit"
-        patched.setattr(name, broken)
-        with pytest.raises((OSError, AcidctlError)):
-            copy(table, to)
+        patched.setattr(Splice, "write", full)
+        with pytest.raises(NoSpaceError):
+            copy(table, to, jobs=1)
+    assert not list((to / "data").iterdir())
     copy(table, to, catch_up=False)
-    assert rows(to) == [(1, "a")]
+    assert len(rows(to)) == 3
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_lost_answer_of_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    """The snapshot may be there, so that its files stay; the next run finds out."""
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    commit = DirectoryCatalog.commit_table
+
+    def lost(self: Any, *args: Any) -> Any:
+        if when == "after":
+            commit(self, *args)
+        raise OSError("connection reset")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DirectoryCatalog, "commit_table", lost)
+        with pytest.raises(StorageError, match="nobody knows whether"):
+            copy(table, to)
+    assert len(list((to / "data").iterdir())) == 1
+    done = copy(table, to, catch_up=when == "after")
+    assert (done.result is Result.NOTHING_TO_DO, rows(to)) == (when == "after", [(1, "a")])
 
 
 def test_unions_reserved_and_double_names_are_refused_by_name(tmp_path: Path, acidctl: Acidctl) -> None:
