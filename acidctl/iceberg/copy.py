@@ -57,12 +57,10 @@ class CopyPlan:
     Attributes:
         files: to copy.
         gone: for files of the copy, positions of rows that are not shown any more, with the values of the partition.
-        unchanged: number of files of the source that need nothing.
     """
 
     files: tuple[PlannedFile, ...]
     gone: tuple[tuple[str, Longs, Values], ...]
-    unchanged: int
 
     @property
     def is_empty(self) -> bool:
@@ -128,20 +126,17 @@ def plan_copy(
     files: list[PlannedFile] = []
     gone: list[tuple[str, Longs, Values]] = []
     seen: set[Values] = set()
-    unchanged = 0
     for part in partitions:
         seen.add(part.values)
         sources = list(_sources(part.snapshot, is_again=bool(copied)))
         found = difference(sources, copied.get(part.values, ()))
-        planned = [PlannedFile(one, file_columns(one.source.events, row, fields), part.values) for one in found.wanted]
-        files += planned
+        files += [PlannedFile(one, file_columns(one.source.events, row, fields), part.values) for one in found.wanted]
         gone += [(url, positions, part.values) for url, positions in found.gone]
-        unchanged += len(sources) - len(planned)
     for values, targets in copied.items():  # partitions that the source no longer has
         if values not in seen:
             found = difference((), targets)
             gone += [(url, positions, values) for url, positions in found.gone]
-    return CopyPlan(tuple(files), tuple(gone), unchanged)
+    return CopyPlan(tuple(files), tuple(gone))
 
 
 def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:

@@ -1,4 +1,4 @@
-"""The proof of a copy: digests of the rows of both tables, read by acidctl, and of its columns, read by PyIceberg.
+"""The proof of a copy: digests of the rows of both tables, read by acidctl.
 
 Digests do not depend on the order of rows.  Times are cut to microseconds, as Iceberg's readers cut them.
 """
@@ -6,7 +6,7 @@ Digests do not depend on the order of rows.  Times are cut to microseconds, as I
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -32,33 +32,22 @@ class Digest:
 
     Attributes:
         checksum: of the rows, 128 bits.
-        columns: the checksum of each column alone; empty if they are not needed.
-        nulls: NULLs of each column.
     """
 
     rows: int = 0
     checksum: int = 0
-    columns: dict[str, int] = field(default_factory=dict)
-    nulls: dict[str, int] = field(default_factory=dict)
 
-    def add(self, columns: Mapping[str, pa.Array], rows: int, *, singly: bool) -> None:
+    def add(self, columns: Mapping[str, pa.Array], rows: int) -> None:
         """Add rows, given by their columns in the order of the table."""
         self.rows += rows
-        if not singly:
-            struct = struct_of(list(columns.values()), list(columns), rows)
-            self.checksum = add(self.checksum, value_checksum(None, struct))
-        for name, column in columns.items() if singly else ():
-            self.nulls[name] = self.nulls.get(name, 0) + column.null_count
-            alone = value_checksum(None, struct_of([column], [name], rows))
-            self.columns[name] = add(self.columns.get(name, 0), alone)
+        self.checksum = add(self.checksum, value_checksum(None, struct_of(list(columns.values()), list(columns), rows)))
 
 
-def source_digest(scans: Iterable[Scan], fields: Sequence[Field], *, singly: bool = False) -> Digest:
+def source_digest(scans: Iterable[Scan], fields: Sequence[Field]) -> Digest:
     """Return the digest of the rows of the Hive table.
 
     Args:
         scans: one of each location, of the columns of `fields` in their order.
-        singly: digests of the columns, instead of one of the rows.
     """
     digest = Digest()
     for scan in scans:
@@ -68,7 +57,7 @@ def source_digest(scans: Iterable[Scan], fields: Sequence[Field], *, singly: boo
                 into.name: cut_times(plain_values(column, kind, into))
                 for column, kind, into in zip(batch.columns, kinds, fields, strict=True)
             }
-            digest.add(columns, batch.num_rows, singly=singly)
+            digest.add(columns, batch.num_rows)
     return digest
 
 
@@ -82,7 +71,7 @@ def copy_digest(
         for file in here:
             for columns, rows in _rows_of(target, file, storage):
                 constants = {key.name: _constant(keys[key.name], key, rows) for key in target.partition}
-                digest.add({**columns, **constants}, rows, singly=False)
+                digest.add({**columns, **constants}, rows)
     return digest
 
 

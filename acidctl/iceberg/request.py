@@ -130,7 +130,7 @@ class CopyRequest:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
         target = self.target
         if target and target.seen == self._seen:
-            return CopyPlan((), (), 0)
+            return CopyPlan((), ())
         copied = copied_files(target, self._storage) if target else {}
         fields = iter(changed_fields(self._fields, target.columns) if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
