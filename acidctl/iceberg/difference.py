@@ -1,4 +1,4 @@
-"""What an Iceberg table lacks of a Hive table, and what it has too much, found by the keys of the rows.
+"""Find the rows of a Hive table that its copy lacks, and rows of the copy that are gone, by their keys.
 
 No delete event is looked at: a row that the source shows is new if no shown row of the copy has its key, and a row of
 the copy is gone if the source does not show its key.  So it does not matter what compacted or cleaned the source.
@@ -94,7 +94,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What has to be done in one partition.
+    """The work in one partition.
 
     Attributes:
         gone: for a file of the copy, the positions of rows that it must not show any more.

@@ -1,4 +1,4 @@
-"""What acidctl needs of PyIceberg that has no public name: position deletes, and tables without a catalog.
+"""Use private names of PyIceberg: for position deletes, and for tables without a catalog.
 
 PyIceberg's version is pinned for this module; tests/iceberg reads what it writes by PyIceberg and by Spark.
 """
