@@ -121,7 +121,6 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         EnvironmentProblem: PyIceberg is not installed.
     """
     from acidctl.iceberg.open_target import open_target
-    from acidctl.iceberg.request import CopyRequest
 
     place = selection.places[0]
     if is_hive_name(place):
@@ -135,6 +134,8 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             "older is committed",
         )
     opened = open_target(options.to, dict(options.catalog_option), options.target_location)
+    from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
+
     request = CopyRequest(table, opened, options.drop_column, selection.storage)
     shown = table.path if not is_hive_name(place) else place
     request.require_state(is_again=options.catch_up)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,18 @@ from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
 from support.files.acid_files import delete, insert, struct, write_acid, write_delta, write_plain
 from support.made.random_tables import Made, step
+from support.paths import REPO
 
 from acidctl.acid.assumed_commits import Assumption
-from acidctl.base.errors import ConflictError, NoSpaceError, NotFoundError, RefusedError, StorageError, UsageProblem
+from acidctl.base.errors import (
+    ConflictError,
+    EnvironmentProblem,
+    NoSpaceError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    UsageProblem,
+)
 from acidctl.iceberg import target as target_module
 from acidctl.iceberg.private_api import DirectoryCatalog
 from acidctl.iceberg.splice import Splice
@@ -270,6 +281,22 @@ def test_a_catalog_and_its_errors(tmp_path: Path, acidctl: Acidctl) -> None:
     away = run("iceberg:p/s.t", "--catalog-option", "type=sql", "--catalog-option", "uri=sqlite:////nowhere/at/all.db")
     assert away.status in (StorageError.exit_status, UsageProblem.exit_status)
     assert "this is a bug" not in away.err
+
+
+def test_without_pyiceberg_the_extra_is_named(tmp_path: Path) -> None:
+    write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    program = "import sys; sys.modules['pyiceberg'] = None; from acidctl.cli.main import main; main()"
+    line = ("migrate", "--assume-committed=0s", tmp_path / "t", "--to", tmp_path / "copy", "--yes")
+    found = subprocess.run(
+        [sys.executable, "-c", program, *map(str, line)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=REPO,
+    )
+    assert found.returncode == EnvironmentProblem.exit_status
+    assert "pip install 'acidctl[iceberg]'" in found.stderr
 
 
 def test_it_must_be_known_what_is_committed(tmp_path: Path, acidctl: Acidctl) -> None:
