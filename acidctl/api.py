@@ -450,7 +450,7 @@ def migrate(
     Raises:
         AcidctlError: a column or file cannot be copied, or the copy was changed by somebody else; nothing new is
             visible in it.
-        VerifyError: the rows differ afterwards.
+        VerifyError: the rows would differ, and nothing was committed.
     """
     chosen = verb.MigrateOptions(to=os.fspath(to), **options)
     warehouse = open_warehouse(metastore)

@@ -6,9 +6,9 @@ The first copy is the same work as every later one: at first the copy has no row
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -27,12 +27,14 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType
+from acidctl.rows.convert.matching import fields_of
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes, open_sources
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
 
+_NO_ROWS = np.zeros(0, np.int64)
 _DELETES = pa.schema(
     [
         pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(FILE_PATH)}),
@@ -57,10 +59,27 @@ class CopyPlan:
     Attributes:
         files: to copy.
         gone: for files of the copy, positions of rows that are not shown any more, with the values of the partition.
+        copied: the files of the copy as they are.
     """
 
-    files: tuple[PlannedFile, ...]
-    gone: tuple[tuple[str, Longs, Values], ...]
+    files: tuple[PlannedFile, ...] = ()
+    gone: tuple[tuple[str, Longs, Values], ...] = ()
+    copied: Mapping[Values, Sequence[TargetFile]] = field(default_factory=dict)
+
+    def shown_with(self, new: Sequence[NewFile]) -> dict[Values, list[TargetFile]]:
+        """Return the files of the copy as they are once it has its new ones, which are in the order of `files`."""
+        gone = {url: positions for url, positions, _ in self.gone}
+        shown = {
+            values: [
+                TargetFile(file.url, FileKeys(file.keys.runs, np.union1d(file.keys.dead, gone.get(file.url, _NO_ROWS))))
+                for file in files
+            ]
+            for values, files in self.copied.items()
+        }
+        for planned, file in zip(self.files, new, strict=True):
+            keys = FileKeys(planned.wanted.runs, planned.wanted.dead)
+            shown.setdefault(planned.values, []).append(TargetFile(file.url, keys))
+        return shown
 
     @property
     def is_empty(self) -> bool:
@@ -111,6 +130,7 @@ def plan_copy(
     row: OrcType,
     fields: Sequence[Field | None],
     copied: Mapping[Values, list[TargetFile]],
+    added: Collection[int] = (),
 ) -> CopyPlan:
     """Compare a Hive table with its copy.
 
@@ -118,25 +138,45 @@ def plan_copy(
         row: the columns of the Hive table, without those of partitions.
         fields: those of the copy in the same order; None for columns that are left out.
         copied: the files of the copy, by partition.
+        added: the positions in `row` of columns that the copy does not have yet.
 
     Raises:
         RefusedError: a file cannot be copied; it is named.
         BadDataError: a file cannot be read.
     """
+    sources: dict[Values, list[SourceFile]] = {}
+    for part in partitions:  # two directories may have one value: p=1 and p=01
+        sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
     files: list[PlannedFile] = []
     gone: list[tuple[str, Longs, Values]] = []
-    seen: set[Values] = set()
-    for part in partitions:
-        seen.add(part.values)
-        sources = list(_sources(part.snapshot, is_again=bool(copied)))
-        found = difference(sources, copied.get(part.values, ()))
-        files += [PlannedFile(one, file_columns(one.source.events, row, fields), part.values) for one in found.wanted]
-        gone += [(url, positions, part.values) for url, positions in found.gone]
-    for values, targets in copied.items():  # partitions that the source no longer has
-        if values not in seen:
-            found = difference((), targets)
-            gone += [(url, positions, values) for url, positions in found.gone]
-    return CopyPlan(tuple(files), tuple(gone))
+    for values in {**sources, **copied}:  # also partitions that the source no longer has
+        here = sources.get(values, [])
+        found = difference(here, copied.get(values, ()))
+        _require_values_of_old_rows(here, found.wanted, row, added)
+        files += [PlannedFile(one, file_columns(one.source.events, row, fields), values) for one in found.wanted]
+        gone += [(url, positions, values) for url, positions in found.gone]
+    return CopyPlan(tuple(files), tuple(gone), copied)
+
+
+def _require_values_of_old_rows(
+    sources: Sequence[SourceFile], wanted: Sequence[Wanted], row: OrcType, added: Collection[int]
+) -> None:
+    """Refuse new columns with values in rows that were copied without them: those rows are not copied again.
+
+    Raises:
+        RefusedError: a file may have such rows, by the statistics of its columns.
+    """
+    new_rows = {id(one.source): one.rows for one in wanted}
+    for source in sources if added else ():
+        if new_rows.get(id(source), 0) == source.keys.runs.rows - len(source.keys.dead):
+            continue
+        own = source.events.row_type
+        places = fields_of(own, row, is_top=True)
+        for place in (place for at in added if (place := places[at]) is not None):
+            statistics = source.events.tail.column_statistics(own.children[place].column_id)
+            if statistics is None or not statistics.HasField("numberOfValues") or statistics.numberOfValues:
+                why = f"{source.events.shown} may have values of {own.names[place]} in rows that were copied without it"
+                raise RefusedError("cannot catch up", why, "migrate into a new table")
 
 
 def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
@@ -156,7 +196,7 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
 
 
 def _refused(file: EventFile, why: str) -> RefusedError:
-    return RefusedError(f"{file.shown} cannot be copied to Iceberg", why, "migrate into a new table by a Hive query")
+    return RefusedError(f"{file.shown} cannot be copied to Iceberg", why, "let an engine write the table to Iceberg")
 
 
 def copied_files(target: Target, storage: Mapping[str, str] | None) -> dict[Values, list[TargetFile]]:
@@ -187,9 +227,6 @@ def open_file(url: str, storage: Mapping[str, str] | None) -> tuple[FileSystem, 
     folder, _, name = url.rpartition("/")
     fs, path = open_location(folder, storage)
     return fs, join(path, name)
-
-
-_NO_ROWS = np.zeros(0, np.int64)
 
 
 def _deleted(files: Sequence[CopiedFile], storage: Mapping[str, str] | None) -> dict[str, Longs]:
@@ -258,7 +295,7 @@ def write_copy(
     Raises:
         BadDataError, StorageError, VerifyError: a file cannot be read or written.
     """
-    by_id = {field.id: field for top in target.columns for field in top.walk()}
+    by_id = {node.id: node for top in target.columns for node in top.walk()}
 
     def write(planned: PlannedFile) -> NewFile:
         path = new.new_path(".orc")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.base.errors import EnvironmentProblem, UsageProblem
 from acidctl.iceberg.fields import Field
+from acidctl.storage.port import parent_of
 from acidctl.storage.registry import open_location
 
 if TYPE_CHECKING:
@@ -37,19 +38,22 @@ class OpenedTarget:
 
         return find_target(self.catalog, self.name)
 
-    def create(self, columns: Sequence[Field], partition: Sequence[Field], source: tuple[str, str]) -> Target:
+    def create(self, columns: Sequence[Field], partition: Sequence[Field], properties: Mapping[str, str]) -> Target:
         """Create the table, see :func:`acidctl.iceberg.target.create_target`."""
         from acidctl.iceberg.target import create_target
 
-        return create_target(self.catalog, self.name, (columns, partition), self.location, source)
+        return create_target(self.catalog, self.name, (columns, partition), self.location, properties)
 
 
-def open_target(text: str, settings: Mapping[str, str], location: str | None) -> OpenedTarget:
+def open_target(
+    text: str, settings: Mapping[str, str], location: str | None, storage: Mapping[str, str] | None
+) -> OpenedTarget:
     """Return the table that a text names: ``iceberg:CATALOG/db.table``, or a path or URL of a directory.
 
     Args:
         settings: of the catalog, beside those in PyIceberg's own configuration.
         location: the directory of a new table.
+        storage: options of the stores.
 
     Raises:
         EnvironmentProblem: PyIceberg is not installed.
@@ -65,7 +69,9 @@ def open_target(text: str, settings: Mapping[str, str], location: str | None) ->
     if not text.startswith(PREFIX):
         if location is not None:
             raise UsageProblem("--target-location is for tables of a catalog", f"{text} is a directory itself", "")
-        fs, path = open_location(text)
+        fs, path = open_location(text, storage)
+        if fs.is_local:  # a store that follows no links needs a directory that exists
+            fs, _ = open_location(parent_of(path), storage)
         return OpenedTarget(DirectoryCatalog(fs, path, dict(settings)), "", fs.display(path))
     name, _, table = text.removeprefix(PREFIX).partition("/")
     if not name or table.count(".") < 1 or not all(table.split(".")):

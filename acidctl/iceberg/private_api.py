@@ -28,7 +28,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
 from acidctl.storage.port import FileSystem, base_name
 
 _HINT = "version-hint.text"
@@ -98,14 +98,19 @@ class DirectoryCatalog(NoopCatalog):
         """Return the table as of its newest version.
 
         Raises:
-            NoSuchTableError: there is no metadata.
+            NoSuchTableError: the directory has no metadata.
+            RefusedError: the metadata names another directory.
         """
         version = self._newest()
         if not version:
             raise NoSuchTableError(f"there is no Iceberg table at {self._fs.display(self._path)}")
         place = f"{self.url}/metadata/v{version}.metadata.json"
         io = load_file_io(self.properties, place)
-        return Table(("table",), FromInputFile.table_metadata(io.new_input(place)), place, io, self)
+        metadata = FromInputFile.table_metadata(io.new_input(place))
+        if metadata.location.rstrip("/") != self.url:  # its files would be written where the metadata says
+            what, why = f"will not write to {self._fs.display(self._path)}", f"its metadata is of {metadata.location}"
+            raise RefusedError(what, why, "name the directory by which the copy was made")
+        return Table(("table",), metadata, place, io, self)
 
     def create(self, metadata: TableMetadata) -> Table:
         """Write the first version.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ SOURCE = "acidctl.source"
 
 SOURCE_ID = "acidctl.source-id"
 """The table property that differs if the Hive table was dropped and made again; empty without a metastore."""
+
+DROPPED = "acidctl.dropped"
+"""The table property with the names of the columns that were left out, as JSON."""
 
 SEEN = "acidctl.seen"
 """The table property with a digest of the files and write ids of the source that the copy shows."""
@@ -169,11 +173,15 @@ class Target:
             transaction.set_properties({SEEN: seen})
 
     @property
-    def snapshot_id(self) -> int:
-        """Return the id of the current snapshot."""
+    def snapshot_id(self) -> int | None:
+        """Return the id of the current snapshot; None if it has none yet."""
         snapshot = self.table.current_snapshot()
-        assert snapshot
-        return snapshot.snapshot_id
+        return snapshot.snapshot_id if snapshot else None
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Return the names of the columns of the Hive table that were left out."""
+        return tuple(json.loads(self.table.properties.get(DROPPED, "[]")))
 
     def change_columns(self, changes: Sequence[ColumnChange]) -> None:
         """Add, rename and widen columns.
@@ -288,14 +296,14 @@ def create_target(
     name: str,
     fields: tuple[Sequence[Field], Sequence[Field]],
     location: str | None,
-    source: tuple[str, str],
+    properties: Mapping[str, str],
 ) -> Target:
     """Create an empty table of format version 2; its columns get ids of PyIceberg's choice.
 
     Args:
         fields: its columns, and those that are partition keys.
         location: its directory; None leaves the choice to the catalog.
-        source: the name of the Hive table, and its id.
+        properties: further ones, by which it is known again.
 
     Raises:
         ConflictError: somebody else has just made it.
@@ -309,11 +317,10 @@ def create_target(
         *(PartitionField(key.field_id, 1000 + at, IdentityTransform(), key.name) for at, key in enumerate(keys))
     )
     properties = {
+        **properties,
         "format-version": "2",
         "write.format.default": "orc",
         "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
-        SOURCE: source[0],
-        SOURCE_ID: source[1],
     }
     try:
         with _asking("cannot make the Iceberg table"):

@@ -120,7 +120,7 @@ def unsafe(why: str, hint: str = "") -> BadDataError:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a repair examines, and when.
+    """The location that a repair examines, and the time of the examination.
 
     Attributes:
         now: seconds since the epoch.

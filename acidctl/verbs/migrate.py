@@ -37,7 +37,7 @@ class MigrateOptions(Options):
     )
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be copied, then stop.")
     proof: bool = option(
-        True, "--proof/--no-proof", typed=True, help="Read both tables afterwards and compare all rows (default)."
+        True, "--proof/--no-proof", typed=True, help="Compare all rows of both tables before the commit (default)."
     )
     jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Files at a time.")
 
@@ -117,7 +117,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         RefusedError: nobody says which write ids are committed, a column or a file cannot be copied, or it was not
             confirmed.
         ConflictError: somebody else changed the copy meanwhile.
-        VerifyError: the rows differ afterwards.
+        VerifyError: the rows would differ, and nothing was committed.
         EnvironmentProblem: PyIceberg is not installed.
     """
     from acidctl.iceberg.open_target import open_target
@@ -133,7 +133,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             "name the table in its metastore, hive:db.t; or give --snapshot, or --assume-committed 1h if all that is "
             "older is committed",
         )
-    opened = open_target(options.to, dict(options.catalog_option), options.target_location)
+    opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
     from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
 
     request = CopyRequest(table, opened, options.drop_column, selection.storage)
@@ -169,5 +169,5 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         what = f"{human_count(plan.rows, 'row')} of {shown} to {options.to}"
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
     with events.progress("copying", plan.bytes, is_bytes=True) as progress:
-        snapshot = request.carry_out(plan, options.jobs, progress.advance)
-    yield outcome(Result.WRITTEN, snapshot, request.prove() if options.proof else "")
+        snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proves=options.proof)
+    yield outcome(Result.WRITTEN, snapshot, proof)

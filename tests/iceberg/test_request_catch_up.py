@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
@@ -28,8 +30,10 @@ from acidctl.base.errors import (
     RefusedError,
     StorageError,
     UsageProblem,
+    VerifyError,
 )
 from acidctl.iceberg import target as target_module
+from acidctl.iceberg.difference import difference
 from acidctl.iceberg.private_api import DirectoryCatalog
 from acidctl.iceberg.splice import Splice
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
@@ -281,6 +285,76 @@ def test_a_catalog_and_its_errors(tmp_path: Path, acidctl: Acidctl) -> None:
     away = run("iceberg:p/s.t", "--catalog-option", "type=sql", "--catalog-option", "uri=sqlite:////nowhere/at/all.db")
     assert away.status in (StorageError.exit_status, UsageProblem.exit_status)
     assert "this is a bug" not in away.err
+
+
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00000", delete(1, 0, 2))
+    done = copy(table, to)
+    assert (done.rows, done.snapshot) == (0, None)
+    assert copy(table, to).result is Result.NOTHING_TO_DO
+    write_acid(table / "delta_0000003_0000003_0000" / "bucket_00000", insert(3, 0, (3, "c")))
+    assert (copy(table, to).rows, rows(to)) == (1, [(3, "c")])
+
+
+def test_two_directories_of_one_partition_value(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / "p=1" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    write_acid(table / "p=01" / D1 / "bucket_00000", insert(1, 7, (2, "b")))
+    copy(table, to)
+    write_acid(table / "p=1" / D2 / "bucket_00000", insert(2, 0, (3, "c")))
+    done = copy(table, to)
+    assert (done.rows, done.deleted) == (1, 0)
+    assert {row[0] for row in rows(to)} == {1, 2, 3}
+
+
+def test_columns_stay_left_out(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    copy(table, to, drop_column=("b",))
+    write_acid(table / D2 / "bucket_00000", insert(2, 0, (2, "b")))
+    assert (copy(table, to).notes, rows(to)) == ((), [(1,), (2,)])
+    with pytest.raises(UsageProblem, match="was made without b"):
+        copy(table, to, drop_column=("a",))
+
+
+def test_rows_that_would_differ_are_not_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    copy(table, to)
+    write_acid(table / D2 / "bucket_00000", insert(2, 0, (2, "b")))
+    files = len(list((to / "data").iterdir()))
+
+    def without_its_row(sources: Any, targets: Any) -> Any:
+        found = difference(sources, targets)
+        return replace(found, wanted=tuple(replace(one, dead=np.array([0])) for one in found.wanted))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("acidctl.iceberg.copy.difference", without_its_row)
+        with pytest.raises(VerifyError, match="would differ"):
+            copy(table, to)
+    assert (rows(to), len(list((to / "data").iterdir()))) == ([(1, "a")], files)
+    assert copy(table, to).rows == 1
+
+
+def test_a_target_below_a_directory_that_is_missing(tmp_path: Path, acidctl: Acidctl) -> None:
+    write_acid(tmp_path / "t" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    line = ("migrate", "--assume-committed=0s", tmp_path / "t", "--yes", "--to")
+    found = acidctl(*line, tmp_path / "no" / "such" / "copy")
+    assert found.status == NotFoundError.exit_status, found.err
+    assert "bug" not in found.err
+    assert acidctl(*line, tmp_path / "copy").status == 0
+
+
+def test_metadata_of_another_directory_is_refused(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    copy(table, to)
+    shutil.move(to, tmp_path / "moved")
+    with pytest.raises(RefusedError, match="will not write to"):
+        copy(table, tmp_path / "moved")
+    assert not to.exists()
 
 
 def test_without_pyiceberg_the_extra_is_named(tmp_path: Path) -> None:

@@ -138,3 +138,17 @@ def test_other_changes_of_columns_are_refused(hive: FakeHive, tmp_path: Path, co
         copy(hive, to)
     assert why in found.value.why
     assert rows(to) == [(1, "x")]
+
+
+def test_a_new_column_with_values_in_rows_that_were_copied_is_refused(hive: FakeHive, tmp_path: Path) -> None:
+    """REPLACE COLUMNS hides a column, and ADD COLUMNS shows its values again."""
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t")
+    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    altered(hive, "a int")
+    copy(hive, to)
+    altered(hive, "a int, b string")
+    with pytest.raises(RefusedError, match="cannot catch up") as found:
+        copy(hive, to)
+    assert "may have values of b" in found.value.why
+    assert rows(to) == [(1,)]

@@ -101,7 +101,7 @@ def _of_file(settings: Mapping[tuple[str, ...], Value]) -> Iterator[Record]:
     for name, found in settings.items():
         is_bare = (part.replace("-", "").replace("_", "").isalnum() and part.isascii() for part in name)
         key = ".".join(part if bare else f'"{part}"' for part, bare in zip(name, is_bare, strict=True))
-        # A value of a command is no secret as a whole: the option --key names a column.
+        # An option of a command is not a secret, whatever its name: --key names a column.
         value = shown_setting("" if name[0] in SUMMARIES else name[-1], found.value)
         yield {"name": key, "value": value, "origin": found.origin}
 

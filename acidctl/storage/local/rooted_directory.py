@@ -111,7 +111,7 @@ class RootedDirectory:
                 os.mkdir(name, 0o755, dir_fd=at)
         except FileNotFoundError:
             above = path.rstrip("/").rpartition("/")[0]
-            if above.rstrip("/") == below.rstrip("/") != "":
+            if above.rstrip("/") in (below.rstrip("/") or None, self.root.rstrip("/")):
                 raise
             self.make_dirs(above, below)
             self.make_dirs(path, below)
