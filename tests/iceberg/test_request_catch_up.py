@@ -298,17 +298,6 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
     assert (copy(table, to).rows, rows(to)) == (1, [(3, "c")])
 
 
-def test_two_directories_of_one_partition_value(tmp_path: Path) -> None:
-    table, to = tmp_path / "t", tmp_path / "copy"
-    write_acid(table / "p=1" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
-    write_acid(table / "p=01" / D1 / "bucket_00000", insert(1, 7, (2, "b")))
-    copy(table, to)
-    write_acid(table / "p=1" / D2 / "bucket_00000", insert(2, 0, (3, "c")))
-    done = copy(table, to)
-    assert (done.rows, done.deleted) == (1, 0)
-    assert {row[0] for row in rows(to)} == {1, 2, 3}
-
-
 def test_columns_stay_left_out(tmp_path: Path) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
     write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))

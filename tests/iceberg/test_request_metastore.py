@@ -152,3 +152,19 @@ def test_a_new_column_with_values_in_rows_that_were_copied_is_refused(hive: Fake
         copy(hive, to)
     assert "may have values of b" in found.value.why
     assert rows(to) == [(1,)]
+
+
+def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table, keys="p int")
+    hive.write_ids["db.t"] = hive.begin_many(2)
+    for txn in hive.write_ids["db.t"]:
+        hive.end(txn)
+    for name, row_id in (("p=1", 0), ("p=01", 7)):
+        hive.partition("db", "t", name)
+        write_acid(table / name / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, row_id, (row_id, name)))
+    copy(hive, to)
+    write_acid(table / "p=1" / "delta_0000002_0000002_0000" / "bucket_00000", insert(2, 0, (3, "c")))
+    done = copy(hive, to)
+    assert (done.rows, done.deleted) == (1, 0)
+    assert rows(to) == [(0, "p=1", 1), (3, "c", 1), (7, "p=01", 1)]
