@@ -20,8 +20,8 @@ from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
-from acidctl.iceberg.metrics import metrics_of
-from acidctl.iceberg.splice import FileColumns, Splice, file_columns
+from acidctl.iceberg.orc_files.metrics import metrics_of
+from acidctl.iceberg.orc_files.splice import FileColumns, Splice, file_columns
 from acidctl.iceberg.target import FILE_PATH, POSITION, CopiedFile, NewDeletes, NewFile, Target, Values
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource

@@ -16,7 +16,7 @@ from acidctl.compaction.proof.values import value_checksum
 from acidctl.iceberg.copy import open_file
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import Field
-from acidctl.iceberg.plain_values import plain_values
+from acidctl.iceberg.orc_files.plain_values import plain_values
 from acidctl.iceberg.target import Target, Values
 from acidctl.orc.arrow import below, struct_of, with_children
 from acidctl.orc.read.reader import open_orc

@@ -9,11 +9,11 @@ from hashlib import sha256
 
 from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
+from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
 from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
-from acidctl.iceberg.open_target import OpenedTarget
 from acidctl.iceberg.proof import copy_digest, source_digest
 from acidctl.iceberg.target import DROPPED, SOURCE, SOURCE_ID, Target, Values, values_of
 from acidctl.location.snapshot import Snapshot

@@ -31,7 +31,7 @@ from pyiceberg.typedef import Record
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.iceberg.column_changes import ColumnChange, is_alike
 from acidctl.iceberg.fields import Field
-from acidctl.iceberg.metrics import Metrics
+from acidctl.iceberg.orc_files.metrics import Metrics
 from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta, url_of
 from acidctl.rows.scan.partition_values import PartitionValue
 from acidctl.storage.port import FileSystem

@@ -120,7 +120,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         VerifyError: the rows would differ, and nothing was committed.
         EnvironmentProblem: PyIceberg is not installed.
     """
-    from acidctl.iceberg.open_target import open_target
+    from acidctl.iceberg.catalogs.open_target import open_target
 
     place = selection.places[0]
     if is_hive_name(place):

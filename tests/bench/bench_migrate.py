@@ -26,7 +26,7 @@ from support.files.acid_files import acid_batch, write_acid, write_deletes
 import acidctl
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.iceberg.fields import fields_for
-from acidctl.iceberg.splice import Splice, file_columns
+from acidctl.iceberg.orc_files.splice import Splice, file_columns
 from acidctl.orc.types import OrcType, row_of
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import EventFile

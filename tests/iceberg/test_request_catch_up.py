@@ -34,8 +34,8 @@ from acidctl.base.errors import (
 )
 from acidctl.iceberg import target as target_module
 from acidctl.iceberg.difference import difference
+from acidctl.iceberg.orc_files.splice import Splice
 from acidctl.iceberg.private_api import DirectoryCatalog
-from acidctl.iceberg.splice import Splice
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 
 from acidctl.iceberg.fields import Field
-from acidctl.iceberg.splice import SplicedFile
+from acidctl.iceberg.orc_files.splice import SplicedFile
 from acidctl.orc import orc_pb2 as pb
 
 _LONGEST = 16

@@ -22,7 +22,7 @@ from acidctl.base.errors import RefusedError
 from acidctl.compaction.proof.checksum import SummedSink, require_bytes
 from acidctl.compaction.tasks import JULIAN_GREGORIAN
 from acidctl.iceberg.fields import CopiedColumn, Field, NotCopied, copied_column
-from acidctl.iceberg.plain_values import plain_values
+from acidctl.iceberg.orc_files.plain_values import plain_values
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section

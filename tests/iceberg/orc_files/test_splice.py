@@ -17,8 +17,8 @@ from support.tables import snapshot_of
 
 from acidctl.base.errors import RefusedError
 from acidctl.iceberg.fields import fields_for
-from acidctl.iceberg.metrics import Metrics, metrics_of
-from acidctl.iceberg.splice import FileColumns, Splice, file_columns
+from acidctl.iceberg.orc_files.metrics import Metrics, metrics_of
+from acidctl.iceberg.orc_files.splice import FileColumns, Splice, file_columns
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, row_of

@@ -1,0 +1,1 @@
+"""Catalogs in which the copy stands."""

@@ -1,0 +1,1 @@
+"""The copied ORC files: their streams, labels and metrics."""
