@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.compaction.proof.checksum import RowProof
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
@@ -60,26 +61,13 @@ class CopyPlan:
         files: to copy.
         gone: for files of the copy, positions of rows that are not shown any more, with the values of the partition.
         copied: the files of the copy as they are.
+        source: the number and the checksum of the keys that the source shows, by partition.
     """
 
     files: tuple[PlannedFile, ...] = ()
     gone: tuple[tuple[str, Longs, Values], ...] = ()
     copied: Mapping[Values, Sequence[TargetFile]] = field(default_factory=dict)
-
-    def shown_with(self, new: Sequence[NewFile]) -> dict[Values, list[TargetFile]]:
-        """Return the files of the copy as they are once it has its new ones, which are in the order of `files`."""
-        gone = {url: positions for url, positions, _ in self.gone}
-        shown = {
-            values: [
-                TargetFile(file.url, FileKeys(file.keys.runs, np.union1d(file.keys.dead, gone.get(file.url, _NO_ROWS))))
-                for file in files
-            ]
-            for values, files in self.copied.items()
-        }
-        for planned, file in zip(self.files, new, strict=True):
-            keys = FileKeys(planned.wanted.runs, planned.wanted.dead)
-            shown.setdefault(planned.values, []).append(TargetFile(file.url, keys))
-        return shown
+    source: Mapping[Values, RowProof] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -155,7 +143,8 @@ def plan_copy(
         _require_values_of_old_rows(here, found.wanted, row, added)
         files += [PlannedFile(one, file_columns(one.source.events, row, fields), values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
-    return CopyPlan(tuple(files), tuple(gone), copied)
+    shown = {values: sum((file.keys.proof() for file in here), RowProof()) for values, here in sources.items()}
+    return CopyPlan(tuple(files), tuple(gone), copied, shown)
 
 
 def _require_values_of_old_rows(
@@ -192,7 +181,7 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
             raise _refused(file, "the rows of an insert-only table have no ids by which to compare them")
         if is_again and file.may_hold_changes:
             raise _refused(file, "rows were updated in place, as Hive 2 did")
-        yield source_file(file, snapshot.write_ids, deletes)
+        yield source_file(file, snapshot, deletes)
 
 
 def _refused(file: EventFile, why: str) -> RefusedError:
@@ -206,9 +195,35 @@ def copied_files(target: Target, storage: Mapping[str, str] | None) -> dict[Valu
         BadDataError: a file has no keys, or damaged ones: acidctl did not write it.
     """
     files = list(target.files())
-    deleted = _deleted(files, storage)
+    deleted = _deleted((url for file in files for url in file.delete_urls), storage)
+    return _with_keys(files, deleted, storage)
 
-    def with_keys(file: CopiedFile) -> TargetFile:
+
+def written_files(
+    plan: CopyPlan, new: NewFiles, storage: Mapping[str, str] | None
+) -> tuple[dict[Values, list[TargetFile]], dict[Values, list[TargetFile]]]:
+    """Return the files of the copy as its next snapshot has them: all of them, and the new ones.
+
+    The new files are read again: the keys of their rows, and the positions of deleted rows.
+    """
+    deleted = _deleted((file.url for file in new.deletes), storage)
+    added = _with_keys(new.files, deleted, storage)
+    shown = {
+        values: [
+            TargetFile(file.url, FileKeys(file.keys.runs, np.union1d(file.keys.dead, deleted.get(file.url, _NO_ROWS))))
+            for file in files
+        ]
+        for values, files in plan.copied.items()
+    }
+    for values, files in added.items():
+        shown[values] = [*shown.get(values, ()), *files]
+    return shown, added
+
+
+def _with_keys(
+    files: Sequence[CopiedFile | NewFile], deleted: Mapping[str, Longs], storage: Mapping[str, str] | None
+) -> dict[Values, list[TargetFile]]:
+    def with_keys(file: CopiedFile | NewFile) -> TargetFile:
         fs, path = open_file(file.url, storage)
         raw = read_tail(ByteSource(fs, path)).user_metadata.get(RUNS)
         if raw is None:
@@ -229,9 +244,9 @@ def open_file(url: str, storage: Mapping[str, str] | None) -> tuple[FileSystem, 
     return fs, join(path, name)
 
 
-def _deleted(files: Sequence[CopiedFile], storage: Mapping[str, str] | None) -> dict[str, Longs]:
-    """Return the sorted positions of deleted rows by data file."""
-    urls = dict.fromkeys(url for file in files for url in file.delete_urls)
+def _deleted(files: Iterable[str], storage: Mapping[str, str] | None) -> dict[str, Longs]:
+    """Return the sorted positions of deleted rows by data file, from files with positions."""
+    urls = dict.fromkeys(files)
 
     def read(url: str) -> pa.Table:
         fs, path = open_file(url, storage)

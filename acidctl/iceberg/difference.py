@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.merge.event_stream import all_live
 from acidctl.iceberg.keys import FileKeys, KeySet, Longs, Runs, ranges_outside
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.read.integer_runs import id_run
 from acidctl.rows.read.delete_set import DeleteSet
 from acidctl.rows.read.events import EventFile
@@ -31,18 +31,20 @@ class SourceFile:
         ends: the position after the last row of each stripe.
     """
 
+    snapshot: Snapshot
     events: EventFile
     keys: FileKeys
     ends: tuple[int, ...]
 
 
-def source_file(events: EventFile, write_ids: ValidWriteIds, deletes: DeleteSet) -> SourceFile:
+def source_file(events: EventFile, snapshot: Snapshot, deletes: DeleteSet) -> SourceFile:
     """Return a data file with the keys of its rows; ids are decoded only in stripes where rows may be dead.
 
     Raises:
         BadDataError: its ids cannot be read.
         RefusedError: rows were updated in place, as ACID of Hive 2 did.
     """
+    write_ids = snapshot.write_ids
     runs: list[Runs] = []
     dead: list[Longs] = []
     at, ends = 0, []
@@ -60,7 +62,9 @@ def source_file(events: EventFile, write_ids: ValidWriteIds, deletes: DeleteSet)
                     dead.append(np.flatnonzero(~live) + at)
             at += info.numberOfRows
             ends.append(at)
-    return SourceFile(events, FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE), tuple(ends))
+    return SourceFile(
+        snapshot, events, FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE), tuple(ends)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ def difference(sources: Sequence[SourceFile], targets: Sequence[TargetFile]) -> 
     for target in others:
         lost = ranges_outside(*target.keys.shown(), shown)
         if len(lost):
-            gone.append((target.url, _positions(lost)))
+            gone.append((target.url, positions_in(lost)))
     return Difference(tuple(wanted), tuple(gone))
 
 
@@ -175,10 +179,10 @@ def _gaps(ranges: Longs, low: int, high: int) -> Longs:
     inside = ranges[(ranges[:, 1] > low) & (ranges[:, 0] < high)]
     starts = np.concatenate(([low], inside[:, 1]))
     ends = np.concatenate((inside[:, 0], [high]))
-    return _positions(np.stack((starts, ends), axis=1)[starts < ends])
+    return positions_in(np.stack((starts, ends), axis=1)[starts < ends])
 
 
-def _positions(ranges: Longs) -> Longs:
+def positions_in(ranges: Longs) -> Longs:
     """Return all positions of ranges."""
     counts = ranges[:, 1] - ranges[:, 0]
     return np.repeat(ranges[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))

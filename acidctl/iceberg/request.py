@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 
 from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
-from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy
+from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy, written_files
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
+from acidctl.iceberg.new_rows import ScanOf, differs, require_new_rows
 from acidctl.iceberg.proof import copy_digest, source_digest
-from acidctl.iceberg.target import DROPPED, SOURCE, SOURCE_ID, Target, Values, values_of
+from acidctl.iceberg.target import DROPPED, PROOF, SOURCE, SOURCE_ID, WRITE_IDS, Target, Values, values_of
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.convert.matching import table_row_type
@@ -25,6 +26,8 @@ from acidctl.rows.scan.table import Table
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_count
+
+FULL, NEW, NONE = "full", "new", "none"
 
 
 class CopyRequest:
@@ -157,12 +160,13 @@ class CopyRequest:
             yield Partition(snapshot, values_of(self._keys, values))
 
     def carry_out(
-        self, plan: CopyPlan, jobs: int, on_bytes: Callable[[int], None], *, proves: bool
+        self, plan: CopyPlan, jobs: int, on_bytes: Callable[[int], None], *, proof: str
     ) -> tuple[int | None, str]:
-        """Write the files of a plan, compare all rows, and commit.
+        """Write the files of a plan, compare the rows, and commit.
 
         Args:
-            proves: compare the rows; nothing is committed if they differ.
+            proof: ``full`` compares all rows, ``new`` the new ones and the ids of all, if the copy was proven before
+                and its columns are the same, ``none`` nothing. If something differs nothing is committed.
 
         Returns:
             The id of the newest snapshot, None for a table without rows; how rows were compared, as the end of a
@@ -183,19 +187,36 @@ class CopyRequest:
         if self.changes:
             target.change_columns(self.changes)
             plan = self.plan()  # new columns have ids now
+        is_new = proof == NEW and target.is_proven
         if plan.is_empty:
-            return target.snapshot_id, self._compared(target, plan.copied) if proves and plan.copied else ""
+            return target.snapshot_id, self.prove() if proof != NONE and plan.copied else ""
         fs, path = open_location(target.location, self._storage)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         with NewFiles(fs, join(path, "data")) as new:
             write_copy(plan, target, new, jobs, on_bytes)
-            expected = plan.shown_with(new.files)
-            proof = self._compared(target, expected) if proves else ""
+            files = written_files(plan, new, self._storage)
+            words, done = "", NONE
+            if is_new:
+                words = require_new_rows(plan, target, files, self._parts(), self._storage)
+                done = f"new since snapshot {target.snapshot_id}"
+            elif proof != NONE:
+                words, done = self._compared(target, files[0]), FULL
             new.may_be_shown = True
-            snapshot = target.commit(new.files, new.deletes, ids, self._seen)
-        if proves:
-            self._require_listed(expected)
-        return snapshot, proof
+            snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, self._seen)
+        if proof != NONE:
+            self._require_listed(files[0])
+        return snapshot, words
+
+    def prove(self) -> str:
+        """Compare all rows of both tables, and note it in the copy; return what was compared.
+
+        Raises:
+            VerifyError: they differ.
+        """
+        assert self.target is not None
+        words = self._compared(self.target, copied_files(self.target, self._storage))
+        self.target.remember_proof()
+        return words
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""
@@ -218,12 +239,13 @@ class CopyRequest:
         Raises:
             VerifyError: they differ.
         """
-        there = copy_digest(target, files, self._storage)
-        here = source_digest(self._scans(), (*target.columns, *target.partition))
+        has_keys = all(snapshot.listing.is_full_acid for snapshot in self._snapshots)
+        there = copy_digest(target, files, self._storage, has_keys=has_keys)
+        scans = ((scan(row_id=has_keys), None) for _, scan in self._parts())
+        here = source_digest(scans, (*target.columns, *target.partition))
         if here != there:
-            why = f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else "values differ"
-            hint = "nothing was committed; migrate into a new table, and report this"
-            raise VerifyError("the copy would differ from its source", why, hint)
+            same = "values differ, or their ids" if has_keys else "values differ"
+            raise differs(f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else same)
         return f"all values of {human_count(there.rows, 'row')} compared"
 
     def _require_listed(self, expected: Mapping[Values, Sequence[TargetFile]]) -> None:
@@ -242,8 +264,10 @@ class CopyRequest:
             hint = "roll it back in Iceberg, and report this"
             raise VerifyError("the new snapshot of the copy is wrong", "it does not list what was written", hint)
 
-    def _scans(self) -> Iterator[Scan]:
+    def _parts(self) -> Iterator[tuple[Snapshot, ScanOf]]:
+        """Yield the locations of the source, each with a function that scans the columns of the copy."""
         names = [name for name, is_wanted in zip(self._row.names, self._wanted, strict=True) if is_wanted]
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
             keys = self._table.partition_of(found)
-            yield Scan(snapshot, [*names, *(key.name for key in keys)], partition=keys, row_type=self._row)
+            columns = [*names, *(key.name for key in keys)]
+            yield snapshot, partial(Scan, snapshot, columns=columns, partition=keys, row_type=self._row)

@@ -48,6 +48,12 @@ DROPPED = "acidctl.dropped"
 SEEN = "acidctl.seen"
 """The table property with a digest of the files and write ids of the source that the copy shows."""
 
+PROVEN = "acidctl.proven"
+"""The table property with the snapshot and the schema, by their ids, that were last compared after the commit."""
+
+PROOF = "acidctl.proof"
+"""The property of a snapshot that says how it was compared: full, new since snapshot N, or none."""
+
 WRITE_IDS = "acidctl.write-ids"
 """The property of a snapshot that holds the write-id list of the source."""
 
@@ -159,8 +165,20 @@ class Target:
     @property
     def write_ids(self) -> str | None:
         """Return the write-id lists that the current snapshot shows; None if acidctl did not make the snapshot."""
+        return self._summary(WRITE_IDS)
+
+    def _summary(self, name: str) -> str | None:
         snapshot = self.table.current_snapshot()
-        return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(WRITE_IDS)
+        return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(name)
+
+    @property
+    def is_proven(self) -> bool:
+        """Return whether all rows of the current snapshot were compared with these columns, in this run or before."""
+        snapshot, metadata = self.table.current_snapshot(), self.table.metadata
+        if snapshot is None:
+            return False
+        of_commit = snapshot.schema_id == metadata.current_schema_id and (self._summary(PROOF) or "none") != "none"
+        return of_commit or self.table.properties.get(PROVEN) == self._proven_state
 
     @property
     def seen(self) -> str:
@@ -169,8 +187,20 @@ class Target:
 
     def remember(self, seen: str) -> None:
         """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
+        self._set({SEEN: seen})
+
+    def remember_proof(self) -> None:
+        """Note that all rows of the current snapshot were compared; see :meth:`remember`."""
+        if not self.is_proven:
+            self._set({PROVEN: self._proven_state})
+
+    @property
+    def _proven_state(self) -> str:
+        return f"{self.snapshot_id} {self.table.metadata.current_schema_id}"
+
+    def _set(self, properties: dict[str, str]) -> None:
         with suppress(CommitFailedException), self.table.transaction() as transaction:
-            transaction.set_properties({SEEN: seen})
+            transaction.set_properties(properties)
 
     @property
     def snapshot_id(self) -> int | None:
@@ -231,11 +261,13 @@ class Target:
         """Return a path as the metadata of the table names it."""
         return url_of(fs, path)
 
-    def commit(self, files: Iterable[NewFile], deletes: Iterable[NewDeletes], write_ids: str, seen: str) -> int:
+    def commit(
+        self, files: Iterable[NewFile], deletes: Iterable[NewDeletes], properties: Mapping[str, str], seen: str
+    ) -> int:
         """Commit one snapshot, and return its id.
 
         Args:
-            write_ids: the write-id lists of the source.
+            properties: of the snapshot: the write-id lists of the source, and how the rows were compared.
             seen: see :attr:`seen`.
 
         Raises:
@@ -247,7 +279,7 @@ class Target:
         try:
             with self.table.transaction() as transaction:
                 transaction.set_properties({SEEN: seen})
-                delta = RowDelta(transaction, operation, {WRITE_IDS: write_ids})
+                delta = RowDelta(transaction, operation, dict(properties))
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
                     delta.append_data_file(_data_file(file, spec))

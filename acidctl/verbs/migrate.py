@@ -36,8 +36,14 @@ class MigrateOptions(Options):
         (), "--catalog-option", kind=Kind.PAIRS, help="A setting of PyIceberg's catalog. Repeatable."
     )
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be copied, then stop.")
-    proof: bool = option(
-        True, "--proof/--no-proof", typed=True, help="Compare all rows of both tables before the commit (default)."
+    proof: str = option(
+        "new",
+        "--proof",
+        choices=("full", "new", "none"),
+        typed=True,
+        help="What is compared before the commit. full: all rows of both tables, also if nothing is new; new: "
+        "values of new rows and ids of all, if the copy was compared before and has the same columns, else all rows; "
+        "none: nothing.",
     )
     jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Files at a time.")
 
@@ -160,7 +166,8 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     if plan.is_empty and request.target is not None and not request.changes:
         if not options.dry_run:
             request.note_seen()
-        yield outcome(Result.NOTHING_TO_DO)
+        proves = options.proof == "full" and not options.dry_run
+        yield outcome(Result.NOTHING_TO_DO, proof=request.prove() if proves else "")
         return
     if options.dry_run or events.shows_plans:
         yield outcome(Result.PLANNED)
@@ -169,5 +176,5 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         what = f"{human_count(plan.rows, 'row')} of {shown} to {options.to}"
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
     with events.progress("copying", plan.bytes, is_bytes=True) as progress:
-        snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proves=options.proof)
+        snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proof=options.proof)
     yield outcome(Result.WRITTEN, snapshot, proof)

@@ -115,9 +115,20 @@ def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: P
     door = acidctl.Hive(hive.address).table("db.t")
     door.insert(pa.table({name: pa.array(values, kinds[name]) for name, values in second.items()}))
     done = copy(hive, to)
-    assert (done.rows, done.proof) == (1, "all values of 2 rows compared")
+    assert (done.rows, done.proof) == (1, "all values of 1 new row and the ids of 2 rows compared")
     assert rows(to)[1] == (1 << 40, "y", 0.1, Decimal("1234567.89"), 2, [1, 2])
     assert copy(hive, to).result is Result.NOTHING_TO_DO
+
+
+def test_old_rows_are_compared_again_after_a_change_of_columns(hive: FakeHive, tmp_path: Path) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t", "a int")
+    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32())}))
+    copy(hive, to)
+    altered(hive, "a bigint")
+    assert copy(hive, to, proof="none").proof == ""
+    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([2])}))
+    assert copy(hive, to).proof == "all values of 2 rows compared"
 
 
 @pytest.mark.parametrize(
