@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from acidctl.compaction.proof.checksum import add
 from acidctl.compaction.proof.values import value_checksum
+from acidctl.iceberg.columns_read import ColumnSums
 from acidctl.iceberg.copy import open_file
 from acidctl.iceberg.difference import TargetFile, positions_in
 from acidctl.iceberg.fields import Field
@@ -51,11 +52,14 @@ class Digest:
         return Digest(self.rows + other.rows, add(self.checksum, other.checksum))
 
 
-def source_digest(scans: Iterable[tuple[Scan, KeySet | None]], fields: Sequence[Field]) -> Digest:
+def source_digest(
+    scans: Iterable[tuple[Scan, KeySet | None]], fields: Sequence[Field], sums: ColumnSums | None = None
+) -> Digest:
     """Return the digest of rows of the Hive table; their keys count if the scans have ROW__ID as first column.
 
     Args:
         scans: of the columns of `fields` in their order, each with the keys of the wanted rows; None for all rows.
+        sums: takes the columns of the rows too.
     """
     digest = Digest()
     for scan, wanted in scans:
@@ -69,11 +73,16 @@ def source_digest(scans: Iterable[tuple[Scan, KeySet | None]], fields: Sequence[
                 inside = np.ones(len(keys), np.bool_)
                 inside[positions_in(ranges_outside(runs, runs.starts, wanted))] = False
                 rows, keys = batch.filter(pa.array(inside)), keys.take(inside)
-            columns = {
-                into.name: cut_times(plain_values(column, kind, into))
+            plain = {
+                into.name: plain_values(column, kind, into)
                 for column, kind, into in zip(rows.columns[has_keys:], kinds, fields, strict=True)
             }
+            columns = {name: cut_times(column) for name, column in plain.items()}
             digest.add(columns, rows.num_rows, keys)
+            if sums is not None:
+                sums.add(columns)
+                for name, column in plain.items():
+                    sums.see_times(name, column)
     return digest
 
 

@@ -11,6 +11,7 @@ from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem, Verif
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
+from acidctl.iceberg.columns_read import ColumnSums, require_same_columns
 from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy, written_files
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
@@ -46,6 +47,7 @@ class CopyRequest:
     ) -> None:
         self._table, self._opened, self._storage = table, opened, storage
         self.target = opened.find()
+        self._unjudged: tuple[str, ...] = ()
         hive = table.found[0].hive
         self._source = table.path, ":".join(map(str, hive.made)) if hive else ""
         self._snapshots: Sequence[Snapshot] = table.snapshots_at(None)
@@ -106,8 +108,8 @@ class CopyRequest:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return the changes of columns, and what Iceberg does not keep, in words."""
-        changes = tuple(change.words for change in self.changes)
+        """Return the changes of columns, what Iceberg does not keep, and what PyIceberg did not compare, in words."""
+        changes = (*(change.words for change in self.changes), *self._unjudged)
         times = [
             field.name for field in self._fields if any(inner.kind.startswith("timestamp") for inner in field.walk())
         ]
@@ -195,14 +197,19 @@ class CopyRequest:
         with NewFiles(fs, join(path, "data")) as new:
             write_copy(plan, target, new, jobs, on_bytes)
             files = written_files(plan, new, self._storage)
-            words, done = "", NONE
+            words, done, sums = "", NONE, None
             if is_new:
                 words = require_new_rows(plan, target, files, self._parts(), self._storage)
                 done = f"new since snapshot {target.snapshot_id}"
             elif proof != NONE:
-                words, done = self._compared(target, files[0]), FULL
-            new.may_be_shown = True
-            snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, self._seen)
+                (words, sums), done = self._compared(target, files[0]), FULL
+
+            def check(staged: Target) -> None:
+                if sums:
+                    self._unjudged = require_same_columns(sums, staged)
+                new.may_be_shown = True
+
+            snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, self._seen, check)
         if proof != NONE:
             self._require_listed(files[0])
         return snapshot, words
@@ -214,7 +221,8 @@ class CopyRequest:
             VerifyError: they differ.
         """
         assert self.target is not None
-        words = self._compared(self.target, copied_files(self.target, self._storage))
+        words, sums = self._compared(self.target, copied_files(self.target, self._storage))
+        self._unjudged = require_same_columns(sums, self.target)
         self.target.remember_proof()
         return words
 
@@ -233,8 +241,11 @@ class CopyRequest:
                 digest.update(repr((file.path, file.size, part.snapshot.logical_length(file))).encode())
         return digest.hexdigest()
 
-    def _compared(self, target: Target, files: Mapping[Values, Sequence[TargetFile]]) -> str:
-        """Compare the rows of the source with those of files of the copy; return how, as the end of a sentence.
+    def _compared(self, target: Target, files: Mapping[Values, Sequence[TargetFile]]) -> tuple[str, ColumnSums]:
+        """Compare the rows of the source with those of files of the copy.
+
+        Returns:
+            What was compared, as the end of a sentence; the columns of the source.
 
         Raises:
             VerifyError: they differ.
@@ -242,11 +253,12 @@ class CopyRequest:
         has_keys = all(snapshot.listing.is_full_acid for snapshot in self._snapshots)
         there = copy_digest(target, files, self._storage, has_keys=has_keys)
         scans = ((scan(row_id=has_keys), None) for _, scan in self._parts())
-        here = source_digest(scans, (*target.columns, *target.partition))
+        sums = ColumnSums(target.columns, target.partition)
+        here = source_digest(scans, (*target.columns, *target.partition), sums)
         if here != there:
             same = "values differ, or their ids" if has_keys else "values differ"
             raise differs(f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else same)
-        return f"all values of {human_count(there.rows, 'row')} compared"
+        return f"all values of {human_count(there.rows, 'row')} compared", sums
 
     def _require_listed(self, expected: Mapping[Values, Sequence[TargetFile]]) -> None:
         """Require that the catalog lists the compared files, in their partitions and with their deleted rows.

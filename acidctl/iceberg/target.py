@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyiceberg import manifest, types
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
@@ -28,7 +29,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError, VerifyError
 from acidctl.iceberg.column_changes import ColumnChange, is_alike
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.orc_files.metrics import Metrics
@@ -257,21 +258,36 @@ class Target:
             values = tuple(partition[at] for at in range(len(self.partition)))
             yield CopiedFile(task.file.file_path, values, tuple(deletes))
 
+    def read(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the current snapshot as PyIceberg reads them; it raises errors of its own.
+
+        Args:
+            names: the columns.
+        """
+        yield from self.table.scan(selected_fields=tuple(names)).to_arrow_batch_reader()
+
     def url_of(self, fs: FileSystem, path: str) -> str:
         """Return a path as the metadata of the table names it."""
         return url_of(fs, path)
 
     def commit(
-        self, files: Iterable[NewFile], deletes: Iterable[NewDeletes], properties: Mapping[str, str], seen: str
+        self,
+        files: Iterable[NewFile],
+        deletes: Iterable[NewDeletes],
+        properties: Mapping[str, str],
+        seen: str,
+        check: Callable[[Target], None] = lambda _: None,
     ) -> int:
         """Commit one snapshot, and return its id.
 
         Args:
             properties: of the snapshot: the write-id lists of the source, and how the rows were compared.
             seen: see :attr:`seen`.
+            check: called with the table as it is going to be; VerifyError stops the commit.
 
         Raises:
             ConflictError: another snapshot was committed since the table was loaded; this one was not.
+            VerifyError: `check` raised it.
             StorageError: the catalog did not say whether it was committed.
         """
         spec = self.table.spec().spec_id
@@ -284,6 +300,10 @@ class Target:
                 for file in files:
                     delta.append_data_file(_data_file(file, spec))
                 delta.commit()
+                now = self.table
+                check(Target(Table(now.name(), transaction.table_metadata, now.metadata_location, now.io, now.catalog)))
+        except VerifyError:
+            raise
         except (CommitFailedException, ValidationException) as error:
             raise ConflictError(
                 f"the copy {'.'.join(self.table.name())} was changed by somebody else meanwhile",
