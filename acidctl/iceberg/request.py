@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from hashlib import sha256
 
-from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem, VerifyError
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
@@ -16,15 +17,18 @@ from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, pl
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
 from acidctl.iceberg.new_rows import ScanOf, differs, require_new_rows
+from acidctl.iceberg.orphans import remove_orphans
 from acidctl.iceberg.proof import copy_digest, source_digest
 from acidctl.iceberg.target import DROPPED, PROOF, SOURCE, SOURCE_ID, WRITE_IDS, Target, Values, values_of
+from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
+from acidctl.outcome import Result
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.visibility import open_sources, row_types
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
-from acidctl.storage.port import join
+from acidctl.storage.port import base_name, join
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_count
 
@@ -47,7 +51,7 @@ class CopyRequest:
     ) -> None:
         self._table, self._opened, self._storage = table, opened, storage
         self.target = opened.find()
-        self._unjudged: tuple[str, ...] = ()
+        self._remarks: tuple[str, ...] = ()
         hive = table.found[0].hive
         self._source = table.path, ":".join(map(str, hive.made)) if hive else ""
         self._snapshots: Sequence[Snapshot] = table.snapshots_at(None)
@@ -108,8 +112,8 @@ class CopyRequest:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return the changes of columns, what Iceberg does not keep, and what PyIceberg did not compare, in words."""
-        changes = (*(change.words for change in self.changes), *self._unjudged)
+        """Return the changes of columns, what Iceberg does not keep, and what was seen on the way, in words."""
+        changes = (*(change.words for change in self.changes), *self._remarks)
         times = [
             field.name for field in self._fields if any(inner.kind.startswith("timestamp") for inner in field.walk())
         ]
@@ -206,13 +210,24 @@ class CopyRequest:
 
             def check(staged: Target) -> None:
                 if sums:
-                    self._unjudged = require_same_columns(sums, staged)
+                    self._remarks = require_same_columns(sums, staged)
                 new.may_be_shown = True
 
             snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, self._seen, check)
         if proof != NONE:
             self._require_listed(files[0])
+        self._remove_orphans(new)
         return snapshot, words
+
+    def _remove_orphans(self, new: NewFiles) -> None:
+        """Remove what killed runs left; what fails is left to the next run."""
+        names = {base_name(url) for url in (*(one.url for one in new.files), *(one.url for one in new.deletes))}
+        with suppress(AcidctlError):
+            target = self._opened.find()
+            count = remove_orphans(new.fs, new.folder, names, target.files_of_all_snapshots) if target else 0
+            if count:
+                files = human_count(count, "file")
+                self._remarks += (f"removed {files} that a run before left, and that no snapshot lists",)
 
     def prove(self) -> str:
         """Compare all rows of both tables, and note it in the copy; return what was compared.
@@ -222,9 +237,19 @@ class CopyRequest:
         """
         assert self.target is not None
         words, sums = self._compared(self.target, copied_files(self.target, self._storage))
-        self._unjudged = require_same_columns(sums, self.target)
+        self._remarks = require_same_columns(sums, self.target)
         self.target.remember_proof()
         return words
+
+    def log(self, facts: Mapping[str, Fact], tell: Callable[[str], None]) -> None:
+        """Log the copy in the directory of the Hive table.
+
+        Args:
+            tell: called with a sentence if the log cannot be written.
+        """
+        source, first = self._snapshots[0].source.kind, self._table.found[0]
+        entry = LogEntry("migrate", Result.WRITTEN.value, source=source, facts=facts)
+        log_done(first.fs, first.location.table_path, entry, tell)
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""

@@ -258,6 +258,19 @@ class Target:
             values = tuple(partition[at] for at in range(len(self.partition)))
             yield CopiedFile(task.file.file_path, values, tuple(deletes))
 
+    def files_of_all_snapshots(self) -> set[str]:
+        """Return the paths of all files of all snapshots, as the manifests have them.
+
+        Raises:
+            StorageError: a manifest cannot be read.
+        """
+        io = self.table.io
+        with _asking("cannot read the snapshots of the copy"):
+            snapshots = self.table.metadata.snapshots
+            manifests = {made.manifest_path: made for snapshot in snapshots for made in snapshot.manifests(io)}
+            entries = (entry for made in manifests.values() for entry in made.fetch_manifest_entry(io))
+            return {entry.data_file.file_path for entry in entries}
+
     def read(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the current snapshot as PyIceberg reads them; it raises errors of its own.
 

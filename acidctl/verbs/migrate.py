@@ -177,4 +177,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
     with events.progress("copying", plan.bytes, is_bytes=True) as progress:
         snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proof=options.proof)
-    yield outcome(Result.WRITTEN, snapshot, proof)
+    done = outcome(Result.WRITTEN, snapshot, proof)
+    facts = {"target": options.to, "snapshotId": snapshot, "bytes": done.bytes, "proof": proof or None}
+    request.log({**facts, **done.amounts()}, events.warn)
+    yield done
