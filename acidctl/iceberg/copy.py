@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
+from acidctl.iceberg.directories import by_directories
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
 from acidctl.iceberg.orc_files.metrics import metrics_of
@@ -62,12 +64,14 @@ class CopyPlan:
         gone: for files of the copy, positions of rows that are not shown any more, with the values of the partition.
         copied: the files of the copy as they are.
         source: the number and the checksum of the keys that the source shows, by partition.
+        has_keys: the keys of both are the same; those of an insert-only table change when it is compacted.
     """
 
     files: tuple[PlannedFile, ...] = ()
     gone: tuple[tuple[str, Longs, Values], ...] = ()
     copied: Mapping[Values, Sequence[TargetFile]] = field(default_factory=dict)
     source: Mapping[Values, RowProof] = field(default_factory=dict)
+    has_keys: bool = True
 
     @property
     def is_empty(self) -> bool:
@@ -119,6 +123,8 @@ def plan_copy(
     fields: Sequence[Field | None],
     copied: Mapping[Values, list[TargetFile]],
     added: Collection[int] = (),
+    *,
+    lists: Sequence[ValidWriteIds] = (),
 ) -> CopyPlan:
     """Compare a Hive table with its copy.
 
@@ -127,24 +133,31 @@ def plan_copy(
         fields: those of the copy in the same order; None for columns that are left out.
         copied: the files of the copy, by partition.
         added: the positions in `row` of columns that the copy does not have yet.
+        lists: the write-id lists that the copy shows.
 
     Raises:
         RefusedError: a file cannot be copied; it is named.
         BadDataError: a file cannot be read.
     """
     sources: dict[Values, list[SourceFile]] = {}
+    snapshots: dict[Values, list[Snapshot]] = {}
     for part in partitions:  # two directories may have one value: p=1 and p=01
         sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
+        snapshots.setdefault(part.values, []).append(part.snapshot)
+    has_keys = all(snapshot.listing.is_full_acid for here in snapshots.values() for snapshot in here)
     files: list[PlannedFile] = []
     gone: list[tuple[str, Longs, Values]] = []
     for values in {**sources, **copied}:  # also partitions that the source no longer has
         here = sources.get(values, [])
-        found = difference(here, copied.get(values, ()))
+        if has_keys or not copied:
+            found = difference(here, copied.get(values, ()))
+        else:
+            found = by_directories(snapshots.get(values, ()), here, copied.get(values, ()), lists)
         _require_values_of_old_rows(here, found.wanted, row, added)
         files += [PlannedFile(one, file_columns(one.source.events, row, fields), values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
     shown = {values: sum((file.keys.proof() for file in here), RowProof()) for values, here in sources.items()}
-    return CopyPlan(tuple(files), tuple(gone), copied, shown)
+    return CopyPlan(tuple(files), tuple(gone), copied, shown, has_keys)
 
 
 def _require_values_of_old_rows(
@@ -177,8 +190,6 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
             continue
         if file.format is not Format.ORC:
             raise _refused(file, f"it is {file.format}, and only ORC is copied so far")
-        if is_again and (file.synthetic is not None and not snapshot.listing.is_full_acid):
-            raise _refused(file, "the rows of an insert-only table have no ids by which to compare them")
         if is_again and file.may_hold_changes:
             raise _refused(file, "rows were updated in place, as Hive 2 did")
         yield source_file(file, snapshot, deletes)

@@ -47,7 +47,7 @@ def require_new_rows(
         VerifyError: the keys of all rows differ, or the values of the new ones.
     """
     shown, added = files
-    require_same_keys(plan.source, shown)
+    require_same_keys(plan, shown)
     rows = sum(proof.rows for proof in plan.source.values())
     wanted: dict[int, list[PlannedFile]] = {}
     for planned in plan.files:
@@ -66,19 +66,22 @@ def require_new_rows(
         raise differs(f"the source has {human_count(count, 'row')}, and the copy would have {rows}")
     if here != copy_digest(target, added, storage, has_keys=True):
         raise differs("values of new rows differ")
-    return f"all values of {human_count(here.rows, 'new row')} and the ids of {human_count(rows, 'row')} compared"
+    what = "ids" if plan.has_keys else "number"
+    return f"all values of {human_count(here.rows, 'new row')} and the {what} of {human_count(rows, 'row')} compared"
 
 
-def require_same_keys(source: Mapping[Values, RowProof], files: Files) -> None:
+def require_same_keys(plan: CopyPlan, files: Files) -> None:
     """Require that the files of the copy show the keys of the source, each as often, in every partition.
+
+    Without keys it is the number of rows.
 
     Raises:
         VerifyError: they do not.
     """
     copy = {values: sum((file.keys.proof() for file in here), RowProof()) for values, here in files.items()}
-    for values in {**source, **copy}:
-        there, here = source.get(values, RowProof()), copy.get(values, RowProof())
-        if there != here:
+    for values in {**plan.source, **copy}:
+        there, here = plan.source.get(values, RowProof()), copy.get(values, RowProof())
+        if there != here and (plan.has_keys or there.rows != here.rows):
             where = f" in partition {values}" if values else ""
             rows = f"{there.rows} rows there and {here.rows} here" if there.rows != here.rows else "their ids differ"
             raise differs(rows + where)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from hashlib import sha256
 
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
@@ -86,7 +87,10 @@ class CopyRequest:
         declared = self._snapshots[0].declared
         if declared and declared.columns:
             return table_row_type(declared, ())
-        return table_row_type(None, row_types(source for one in self._snapshots for source in open_sources(one)))
+        row = table_row_type(None, row_types(source for one in self._snapshots for source in open_sources(one)))
+        if not row.names and self.target:  # no file says the columns any more
+            return row_of((field.name, field.stored) for field in self.target.columns)
+        return row
 
     def _left_out(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the columns that are left out: those that the copy was made without, if it exists.
@@ -158,7 +162,8 @@ class CopyRequest:
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
         names = {change.new.name for change in self.changes if change.old is None}
         added = [at for at, name in enumerate(self._row.names) if name.lower() in names]
-        return plan_copy(self._partitions(), self._row, into, copied, added)
+        lists = [ValidWriteIds.parse(text) for text in (target.write_ids or "").split(";") if text] if target else []
+        return plan_copy(self._partitions(), self._row, into, copied, added, lists=lists)
 
     def _partitions(self) -> Iterator[Partition]:
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):

@@ -16,12 +16,11 @@ from acidctl.verbs.selection import Selection
 COMMITTED = SnapshotResolver(SnapshotSpec(assumption=Assumption(0.0)))
 
 
-def copy(table: Path, to: Path, **options: Any) -> Migrated:
+def copy(table: Path, to: Path, *, resolver: SnapshotResolver = COMMITTED, **options: Any) -> Migrated:
     """Copy a table, or bring the copy up to date if there is one."""
     options = {"catch_up": (to / "metadata").exists(), **options}
-    return list(migrate(Selection((str(table),), resolver=COMMITTED), MigrateOptions(to=str(to), **options), Events()))[
-        -1
-    ]
+    selection = Selection((str(table),), resolver=resolver)
+    return list(migrate(selection, MigrateOptions(to=str(to), **options), Events()))[-1]
 
 
 def rows(to: Path) -> list[Any]:

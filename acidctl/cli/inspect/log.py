@@ -61,9 +61,9 @@ def command(call: Call[None], *, limit: int | None, since: float | None) -> int:
     purges, repairs, statements that changed rows, and copies to Iceberg; each with its time, user and result.
 
     Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. Statements and
-    copies are in the log of the table's directory. A run of `acidctl stream` and a streaming query of Spark have one line, which
-    counts their transactions. Other runs that were interrupted may not be in it: `acidctl restore --list` shows what
-    they left.
+    copies are in the log of the table's directory. A run of `acidctl stream` and a streaming query of Spark have one
+    line, which counts their transactions. Other runs that were interrupted may not be in it: `acidctl restore --list`
+    shows what they left.
 
     The log is for people only: whoever may write into the table may also change its log. If the store knows the owner
     of the log's file, JSON has it as `owner`.
