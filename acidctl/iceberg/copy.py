@@ -175,7 +175,7 @@ def _require_values_of_old_rows(
         own = source.events.row_type
         places = fields_of(own, row, is_top=True)
         for place in (place for at in added if (place := places[at]) is not None):
-            statistics = source.events.tail.column_statistics(own.children[place].column_id)
+            statistics = source.events.tail.true_statistics(own.children[place].column_id)
             if statistics is None or not statistics.HasField("numberOfValues") or statistics.numberOfValues:
                 why = f"{source.events.shown} may have values of {own.names[place]} in rows that were copied without it"
                 raise RefusedError("cannot catch up", why, "migrate into a new table")
@@ -190,9 +190,10 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
             continue
         if file.format is not Format.ORC:
             raise _refused(file, f"it is {file.format}, and only ORC is copied so far")
-        if is_again and file.may_hold_changes:
+        found = source_file(file, snapshot, deletes)
+        if is_again and found.has_changes:
             raise _refused(file, "rows were updated in place, as Hive 2 did")
-        yield source_file(file, snapshot, deletes)
+        yield found
 
 
 def _refused(file: EventFile, why: str) -> RefusedError:

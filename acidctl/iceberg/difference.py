@@ -29,12 +29,14 @@ class SourceFile:
 
     Attributes:
         ends: the position after the last row of each stripe.
+        has_changes: there are updates or deletes among the events, as Hive 2 wrote them.
     """
 
     snapshot: Snapshot
     events: EventFile
     keys: FileKeys
     ends: tuple[int, ...]
+    has_changes: bool = False
 
 
 def source_file(events: EventFile, snapshot: Snapshot, deletes: DeleteSet) -> SourceFile:
@@ -42,29 +44,29 @@ def source_file(events: EventFile, snapshot: Snapshot, deletes: DeleteSet) -> So
 
     Raises:
         BadDataError: its ids cannot be read.
-        RefusedError: rows were updated in place, as ACID of Hive 2 did.
     """
     write_ids = snapshot.write_ids
     runs: list[Runs] = []
     dead: list[Longs] = []
-    at, ends = 0, []
+    at, ends, has_changes = 0, [], False
     with events.open() as reader:
         for stripe, info in enumerate(events.tail.stripes):
             run = id_run(events.tail, stripe) if events.synthetic is None else None
             if run and all_live(run, write_ids, deletes):
                 key = (np.array([value], np.int64) for value in (*run.first, run.count))
                 runs.append(Runs(*key))
+                has_changes |= run.operation != 0
             else:
                 ids = reader.ids(stripe)
+                has_changes |= bool(ids.operation.any())
                 live = live_rows(events, ids, write_ids, deletes)
                 runs.append(Runs.of(ids.keys))
                 if live is not None:
                     dead.append(np.flatnonzero(~live) + at)
             at += info.numberOfRows
             ends.append(at)
-    return SourceFile(
-        snapshot, events, FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE), tuple(ends)
-    )
+    keys = FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE)
+    return SourceFile(snapshot, events, keys, tuple(ends), has_changes)
 
 
 @dataclass(frozen=True, slots=True)
