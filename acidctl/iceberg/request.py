@@ -110,6 +110,11 @@ class CopyRequest:
         return dropped
 
     @property
+    def source(self) -> str:
+        """Return the path of the Hive table."""
+        return self._source[0]
+
+    @property
     def columns(self) -> dict[str, str]:
         """Return Iceberg's type of each column."""
         return {field.name: field.type_name for field in (*self._fields, *self._keys)}

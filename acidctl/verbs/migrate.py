@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import RefusedError
@@ -15,6 +15,7 @@ from acidctl.verbs.reading.cat import table_of
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
+    from acidctl.iceberg.request import CopyRequest
     from acidctl.verbs.selection import Selection
 
 
@@ -126,25 +127,11 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         VerifyError: the rows would differ, and nothing was committed.
         EnvironmentProblem: PyIceberg is not installed.
     """
-    from acidctl.iceberg.catalogs.open_target import open_target
-
+    waits = options.dry_run or events.shows_plans  # no lock is held while the user decides
+    looking = replace(selection, resolver=selection.resolver.refreshed()) if waits else selection
+    request = _request(looking, options, locks=not waits)
     place = selection.places[0]
-    if is_hive_name(place):
-        selection.resolver.require_warehouse(place).read_lock = True  # no cleaner takes files away meanwhile
-    table = table_of(selection)
-    if not selection.resolver.decides:
-        raise RefusedError(
-            "migrate must be told which write ids are committed",
-            "no list of Hive's was given",
-            "name the table in its metastore, hive:db.t; or give --snapshot, or --assume-committed 1h if all that is "
-            "older is committed",
-        )
-    opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
-    from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
-
-    request = CopyRequest(table, opened, options.drop_column, selection.storage)
-    shown = table.path if not is_hive_name(place) else place
-    request.require_state(is_again=options.catch_up)
+    shown = request.source if not is_hive_name(place) else place
     plan = request.plan()
 
     def outcome(result: Result, snapshot: int | None = None, proof: str = "") -> Migrated:
@@ -163,21 +150,53 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             proof=proof,
         )
 
-    if plan.is_empty and request.target is not None and not request.changes:
+    def is_done() -> bool:
+        return plan.is_empty and request.target is not None and not request.changes
+
+    if waits and not is_done():
+        planned = outcome(Result.PLANNED)
+        yield planned
+        if options.dry_run:
+            return
+        what = f"{human_count(plan.rows, 'row')} of {shown} to {options.to}"
+        events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
+        if is_hive_name(place):
+            request = _request(selection, options, locks=True)
+            plan = request.plan()
+            if (now := outcome(Result.PLANNED)) != planned:
+                events.note(f"the table has changed since the plan: {now.line()}")
+    if is_done():
         if not options.dry_run:
             request.note_seen()
         proves = options.proof == "full" and not options.dry_run
         yield outcome(Result.NOTHING_TO_DO, proof=request.prove() if proves else "")
         return
-    if options.dry_run or events.shows_plans:
-        yield outcome(Result.PLANNED)
-        if options.dry_run:
-            return
-        what = f"{human_count(plan.rows, 'row')} of {shown} to {options.to}"
-        events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
     with events.progress("copying", plan.bytes, is_bytes=True) as progress:
         snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proof=options.proof)
     done = outcome(Result.WRITTEN, snapshot, proof)
     facts = {"target": options.to, "snapshotId": snapshot, "bytes": done.bytes, "proof": proof or None}
     request.log({**facts, **done.amounts()}, events.warn)
     yield done
+
+
+def _request(selection: Selection, options: MigrateOptions, *, locks: bool) -> CopyRequest:
+    """Return what is to be copied, of a table of a metastore under a lock for reading if `locks`."""
+    from acidctl.iceberg.catalogs.open_target import open_target
+
+    place = selection.places[0]
+    if locks and is_hive_name(place):
+        selection.resolver.require_warehouse(place).read_lock = True  # no cleaner takes files away meanwhile
+    table = table_of(selection)
+    if not selection.resolver.decides:
+        raise RefusedError(
+            "migrate must be told which write ids are committed",
+            "no list of Hive's was given",
+            "name the table in its metastore, hive:db.t; or give --snapshot, or --assume-committed 1h if all that is "
+            "older is committed",
+        )
+    opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
+    from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
+
+    request = CopyRequest(table, opened, options.drop_column, selection.storage)
+    request.require_state(is_again=options.catch_up)
+    return request
