@@ -13,13 +13,14 @@ from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, Usage
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
-from acidctl.iceberg.columns_read import ColumnSums, require_same_columns
 from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy, written_files
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
-from acidctl.iceberg.new_rows import ScanOf, differs, require_new_rows
 from acidctl.iceberg.orphans import remove_orphans
-from acidctl.iceberg.proof import copy_digest, source_digest
+from acidctl.iceberg.proofs.columns_read import ColumnSums, require_same_columns
+from acidctl.iceberg.proofs.digests import copy_digest, plain_rows, source_digest
+from acidctl.iceberg.proofs.new_rows import ScanOf, differs, require_new_rows
+from acidctl.iceberg.proofs.statements import EngineSums
 from acidctl.iceberg.target import DROPPED, PROOF, SOURCE, SOURCE_ID, WRITE_IDS, Target, Values, values_of
 from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
@@ -260,6 +261,20 @@ class CopyRequest:
         source, first = self._snapshots[0].source.kind, self._table.found[0]
         entry = LogEntry("migrate", Result.WRITTEN.value, source=source, facts=facts)
         log_done(first.fs, first.location.table_path, entry, tell)
+
+    def statements(self, engine: str, names: tuple[str, str]) -> str:
+        """Return SQL for an engine that compares both tables with what acidctl reads of the source.
+
+        Args:
+            names: of the Hive table and of the copy, as the user has them.
+        """
+        assert self.target is not None
+        fields = (*self.target.columns, *self.target.partition)
+        sums = EngineSums(engine, fields)
+        for _, scan in self._parts():
+            for _, columns, _ in plain_rows(scan(), fields):
+                sums.add(columns)
+        return "\n".join(sums.statement(*pair) for pair in zip(names, ("source", "copy"), strict=True))
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""

@@ -46,6 +46,13 @@ class MigrateOptions(Options):
         "values of new rows and ids of all, if the copy was compared before and has the same columns, else all rows; "
         "none: nothing.",
     )
+    prove: str | None = option(
+        None,
+        "--prove",
+        choices=("spark", "trino"),
+        help="Copy nothing: print SQL for this engine, which compares the sums of both tables with those that acidctl "
+        "reads of the Hive table.",
+    )
     jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Files at a time.")
 
 
@@ -62,6 +69,7 @@ class Migrated(Outcome):
         notes: changes of columns, and what Iceberg does not keep, in words.
         snapshot: the id of the new snapshot; None if there is none.
         proof: how the rows of both were compared; empty if they were not.
+        statements: SQL by which an engine compares them.
     """
 
     target: str
@@ -74,6 +82,7 @@ class Migrated(Outcome):
     notes: tuple[str, ...] = ()
     snapshot: int | None = None
     proof: str = ""
+    statements: str = ""
 
     @property
     def heading(self) -> str:
@@ -113,6 +122,7 @@ class Migrated(Outcome):
             "columnsEncoded": dict(self.encoded),
             "columns": dict(self.columns),
             "proof": self.proof or None,
+            **({"statements": self.statements} if self.statements else {}),
         }
 
 
@@ -127,7 +137,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         VerifyError: the rows would differ, and nothing was committed.
         EnvironmentProblem: PyIceberg is not installed.
     """
-    waits = options.dry_run or events.shows_plans  # no lock is held while the user decides
+    waits = options.dry_run or events.shows_plans or bool(options.prove)  # no lock is held while the user decides
     looking = replace(selection, resolver=selection.resolver.refreshed()) if waits else selection
     request = _request(looking, options, locks=not waits)
     place = selection.places[0]
@@ -153,6 +163,13 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     def is_done() -> bool:
         return plan.is_empty and request.target is not None and not request.changes
 
+    if options.prove:
+        if not is_done():
+            raise RefusedError(
+                "the copy lacks what the Hive table has now", outcome(Result.PLANNED).line(), "catch up first"
+            )
+        yield replace(outcome(Result.NOTHING_TO_DO), statements=request.statements(options.prove, (shown, options.to)))
+        return
     if waits and not is_done():
         planned = outcome(Result.PLANNED)
         yield planned
@@ -198,5 +215,5 @@ def _request(selection: Selection, options: MigrateOptions, *, locks: bool) -> C
     from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
 
     request = CopyRequest(table, opened, options.drop_column, selection.storage)
-    request.require_state(is_again=options.catch_up)
+    request.require_state(is_again=options.catch_up or bool(options.prove))
     return request

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.migrate import MigrateOptions
@@ -29,4 +31,9 @@ def command(call: Call[MigrateOptions]) -> int:
     from acidctl.verbs.migrate import migrate
 
     screen = call.screen(is_plan=call.options.dry_run)
-    return screen.show(migrate(call.selection, call.options, screen))
+    outcomes = migrate(call.selection, call.options, screen)
+    if call.options.prove and call.output == "table":
+        for outcome in outcomes:
+            click.echo(outcome.statements, nl=False)
+        return 0
+    return screen.show(outcomes)

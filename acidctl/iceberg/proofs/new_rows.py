@@ -14,7 +14,7 @@ from acidctl.compaction.proof.checksum import RowProof
 from acidctl.iceberg.copy import CopyPlan, PlannedFile
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.keys import KeySet, without
-from acidctl.iceberg.proof import Digest, copy_digest, source_digest
+from acidctl.iceberg.proofs.digests import Digest, copy_digest, source_digest
 from acidctl.iceberg.target import Target, Values
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.visibility import load_deletes, open_sources

@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from acidctl.compaction.proof.checksum import add
 from acidctl.compaction.proof.values import value_checksum
-from acidctl.iceberg.columns_read import ColumnSums
 from acidctl.iceberg.copy import open_file
 from acidctl.iceberg.difference import TargetFile, positions_in
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.keys import KeySet, Runs, ranges_outside
 from acidctl.iceberg.orc_files.plain_values import plain_values
+from acidctl.iceberg.proofs.columns_read import ColumnSums
 from acidctl.iceberg.target import Target, Values
 from acidctl.orc.arrow import below, struct_of, with_children
 from acidctl.orc.read.reader import open_orc
@@ -63,27 +63,35 @@ def source_digest(
     """
     digest = Digest()
     for scan, wanted in scans:
-        has_keys = scan.columns[0].kind is ColumnSource.ROW_ID
-        kinds = scan.output_type.children[has_keys:]
-        for batch in scan.batches(0):
-            keys = keys_of(batch.column(0)) if has_keys else None
-            rows = batch
-            if wanted is not None and keys is not None:
-                runs = Runs.of(keys)
-                inside = np.ones(len(keys), np.bool_)
-                inside[positions_in(ranges_outside(runs, runs.starts, wanted))] = False
-                rows, keys = batch.filter(pa.array(inside)), keys.take(inside)
-            plain = {
-                into.name: plain_values(column, kind, into)
-                for column, kind, into in zip(rows.columns[has_keys:], kinds, fields, strict=True)
-            }
+        for keys, plain, rows in plain_rows(scan, fields, wanted):
             columns = {name: cut_times(column) for name, column in plain.items()}
-            digest.add(columns, rows.num_rows, keys)
+            digest.add(columns, rows, keys)
             if sums is not None:
                 sums.add(columns)
                 for name, column in plain.items():
                     sums.see_times(name, column)
     return digest
+
+
+def plain_rows(
+    scan: Scan, fields: Sequence[Field], wanted: KeySet | None = None
+) -> Iterator[tuple[Keys | None, dict[str, pa.Array], int]]:
+    """Yield rows of the Hive table as Iceberg's types hold them: their keys, their columns and their number.
+
+    Args:
+        scan: see :func:`source_digest`; there are keys if it has ROW__ID as first column.
+    """
+    has_keys = scan.columns[0].kind is ColumnSource.ROW_ID
+    kinds = scan.output_type.children[has_keys:]
+    for batch in scan.batches(0):
+        keys, rows = keys_of(batch.column(0)) if has_keys else None, batch
+        if wanted is not None and keys is not None:
+            runs = Runs.of(keys)
+            inside = np.ones(len(keys), np.bool_)
+            inside[positions_in(ranges_outside(runs, runs.starts, wanted))] = False
+            rows, keys = batch.filter(pa.array(inside)), keys.take(inside)
+        pairs = zip(rows.columns[has_keys:], kinds, fields, strict=True)
+        yield keys, {into.name: plain_values(column, kind, into) for column, kind, into in pairs}, rows.num_rows
 
 
 def keys_of(column: pa.StructArray) -> Keys:

@@ -15,8 +15,8 @@ from support.migrating import copy, rows, summary
 
 from acidctl.base.errors import VerifyError
 from acidctl.iceberg import copy as copying
-from acidctl.iceberg import proof
 from acidctl.iceberg.orc_files.splice import Splice
+from acidctl.iceberg.proofs import digests
 from acidctl.iceberg.target import Target
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
@@ -193,16 +193,16 @@ def test_only_a_full_proof_finds_what_changed_under_old_keys(changed: tuple[Path
 
 
 def test_a_catch_up_reads_no_values_of_old_rows(changed: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    digests: list[int] = []
-    real = proof.value_checksum
+    counts: list[int] = []
+    real = digests.value_checksum
 
     def counted(keys: Any, values: Any) -> int:
-        digests.append(len(values))
+        counts.append(len(values))
         return real(keys, values)
 
-    monkeypatch.setattr(proof, "value_checksum", counted)
+    monkeypatch.setattr(digests, "value_checksum", counted)
     copy(*changed)
-    assert sum(digests) == 2 * 38
+    assert sum(counts) == 2 * 38
 
 
 def test_some_rows_of_a_file_are_new(tmp_path: Path) -> None:
