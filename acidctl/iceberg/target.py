@@ -20,6 +20,8 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationException,
 )
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.table import Table
@@ -66,6 +68,9 @@ _SIMPLE = {
     "double": types.DoubleType(), "string": types.StringType(), "binary": types.BinaryType(), "date": types.DateType(),
     "timestamp": types.TimestampType(), "timestamptz": types.TimestamptzType(),
 }  # fmt: skip
+
+_LARGE = 64 << 20
+"""Bytes of a data file."""
 
 Values = tuple[Any, ...]
 """The values of a partition, as manifests hold them."""
@@ -274,10 +279,17 @@ class Target:
     def read(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the current snapshot as PyIceberg reads them; it raises errors of its own.
 
+        PyIceberg holds what is read of a file in memory: large files are read column by column.
+
         Args:
-            names: the columns.
+            names: the columns; a batch may have one of them, and further batches the others.
         """
-        yield from self.table.scan(selected_fields=tuple(names)).to_arrow_batch_reader()
+        table = self.table
+        for task in table.scan().plan_files():
+            is_large = task.file.file_size_in_bytes > _LARGE
+            for group in [[name] for name in names] if is_large else [names]:
+                schema = table.schema().select(*group)
+                yield from ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_record_batches([task])
 
     def url_of(self, fs: FileSystem, path: str) -> str:
         """Return a path as the metadata of the table names it."""

@@ -18,7 +18,7 @@ from acidctl.verbs.migrate import MigrateOptions
     asks=True,
 )
 def command(call: Call[MigrateOptions]) -> int:
-    """Copy the rows of a full-ACID TABLE to an Iceberg table, at the speed of copying files, while writers go on.
+    """Copy the rows of a transactional TABLE to an Iceberg table, at the speed of copying files, while writers go on.
 
     Columns are copied without decoding them, deleted rows become position deletes, and all is visible at once. A column
     that Iceberg's readers would read otherwise is encoded again, and the plan says so. Both tables are

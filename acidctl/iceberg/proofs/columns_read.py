@@ -33,9 +33,10 @@ class ColumnSums:
         self.unfit = {field.name: "it is a partition of DOUBLE" for field in partition if field.kind == "double"}
 
     def add(self, columns: Mapping[str, pa.Array]) -> None:
-        """Add rows by their columns."""
-        for name in self.values:
-            column = columns[name]
+        """Add some columns of rows; others of the same rows may follow."""
+        for name, column in columns.items():
+            if name not in self.values:
+                continue
             self.nulls[name] += column.null_count
             self.values[name] = add(self.values[name], value_checksum(None, struct_of([column], [name], len(column))))
 

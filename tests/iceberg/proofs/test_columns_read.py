@@ -14,6 +14,7 @@ from support.made.random_values import everything, random_array
 from support.migrating import copy, rows
 
 from acidctl.base.errors import VerifyError
+from acidctl.iceberg import target
 from acidctl.iceberg.target import Target
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
@@ -82,9 +83,12 @@ def test_times_that_pyiceberg_reads_wrongly_are_named(tmp_path: Path, time: str,
     ] * bool(why)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_columns_of_every_type(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_columns_of_every_type(seed: int, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyIceberg reads all but times that have nanoseconds before 1970."""
+    if large:  # files are read column by column
+        monkeypatch.setattr(target, "_LARGE", 1)
     choice, row = (
         random.Random(seed),
         struct(**{name: kind for name, kind in everything(unions=False).fields() if name != "e"}),
