@@ -249,3 +249,34 @@ def test_a_fault_is_found(
     with pytest.raises(VerifyError):
         copy(made.path, to, resolver=made.resolver(), proof=proof)
     assert rows(to) == before
+
+
+def test_an_overwrite_that_commits_late_replaces_as_many_rows(tmp_path: Path) -> None:
+    made, to = table_of(tmp_path / "t", 1), tmp_path / "copy"
+    made.last = 2
+    made.waiting[2] = made.new_rows(len(made.rows[1]))
+    made.write("base_0000002", made.waiting[2])
+    copy(made.path, to, resolver=made.resolver())
+    assert rows(to) == made.expected()
+    made.rows = {2: made.waiting.pop(2)}
+    copy(made.path, to, resolver=made.resolver())
+    assert rows(to) == made.expected()
+
+
+def test_a_file_that_came_without_a_write_id_is_copied(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_plain(table / "000000_0", (1, "a"))
+    copy(table, to)
+    write_plain(table / "000001_0", (2, "b"), (3, "c"))
+    copy(table, to)
+    assert rows(to) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+@pytest.mark.parametrize("new", ["p=1", "p=2"])
+def test_partitions_without_a_metastore_have_lists_of_their_own(tmp_path: Path, new: str) -> None:
+    table_of(tmp_path / "t" / "p=1", 1, 2)
+    table_of(tmp_path / "t" / "p=2", 1, 5)
+    copy(tmp_path / "t", tmp_path / "copy")
+    write_plain(tmp_path / "t" / new / "delta_0000006_0000006_0000" / "000000_0", (77, "x"))
+    done = copy(tmp_path / "t", tmp_path / "copy")
+    assert (done.rows, done.deleted) == (1, 0)
