@@ -15,9 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.compaction.proof.checksum import RowProof
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
+from acidctl.iceberg.directories import by_directories
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
 from acidctl.iceberg.orc_files.metrics import metrics_of
@@ -60,26 +63,15 @@ class CopyPlan:
         files: to copy.
         gone: for files of the copy, positions of rows that are not shown any more, with the values of the partition.
         copied: the files of the copy as they are.
+        source: the number and the checksum of the keys that the source shows, by partition.
+        has_keys: the keys of both are the same; those of an insert-only table change when it is compacted.
     """
 
     files: tuple[PlannedFile, ...] = ()
     gone: tuple[tuple[str, Longs, Values], ...] = ()
     copied: Mapping[Values, Sequence[TargetFile]] = field(default_factory=dict)
-
-    def shown_with(self, new: Sequence[NewFile]) -> dict[Values, list[TargetFile]]:
-        """Return the files of the copy as they are once it has its new ones, which are in the order of `files`."""
-        gone = {url: positions for url, positions, _ in self.gone}
-        shown = {
-            values: [
-                TargetFile(file.url, FileKeys(file.keys.runs, np.union1d(file.keys.dead, gone.get(file.url, _NO_ROWS))))
-                for file in files
-            ]
-            for values, files in self.copied.items()
-        }
-        for planned, file in zip(self.files, new, strict=True):
-            keys = FileKeys(planned.wanted.runs, planned.wanted.dead)
-            shown.setdefault(planned.values, []).append(TargetFile(file.url, keys))
-        return shown
+    source: Mapping[Values, RowProof] = field(default_factory=dict)
+    has_keys: bool = True
 
     @property
     def is_empty(self) -> bool:
@@ -131,6 +123,8 @@ def plan_copy(
     fields: Sequence[Field | None],
     copied: Mapping[Values, list[TargetFile]],
     added: Collection[int] = (),
+    *,
+    lists: Sequence[ValidWriteIds] = (),
 ) -> CopyPlan:
     """Compare a Hive table with its copy.
 
@@ -139,23 +133,31 @@ def plan_copy(
         fields: those of the copy in the same order; None for columns that are left out.
         copied: the files of the copy, by partition.
         added: the positions in `row` of columns that the copy does not have yet.
+        lists: the write-id lists that the copy shows.
 
     Raises:
         RefusedError: a file cannot be copied; it is named.
         BadDataError: a file cannot be read.
     """
     sources: dict[Values, list[SourceFile]] = {}
+    snapshots: dict[Values, list[Snapshot]] = {}
     for part in partitions:  # two directories may have one value: p=1 and p=01
         sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
+        snapshots.setdefault(part.values, []).append(part.snapshot)
+    has_keys = all(snapshot.listing.is_full_acid for here in snapshots.values() for snapshot in here)
     files: list[PlannedFile] = []
     gone: list[tuple[str, Longs, Values]] = []
     for values in {**sources, **copied}:  # also partitions that the source no longer has
         here = sources.get(values, [])
-        found = difference(here, copied.get(values, ()))
+        if has_keys or not copied:
+            found = difference(here, copied.get(values, ()))
+        else:
+            found = by_directories(snapshots.get(values, ()), here, copied.get(values, ()), lists)
         _require_values_of_old_rows(here, found.wanted, row, added)
         files += [PlannedFile(one, file_columns(one.source.events, row, fields), values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
-    return CopyPlan(tuple(files), tuple(gone), copied)
+    shown = {values: sum((file.keys.proof() for file in here), RowProof()) for values, here in sources.items()}
+    return CopyPlan(tuple(files), tuple(gone), copied, shown, has_keys)
 
 
 def _require_values_of_old_rows(
@@ -173,7 +175,7 @@ def _require_values_of_old_rows(
         own = source.events.row_type
         places = fields_of(own, row, is_top=True)
         for place in (place for at in added if (place := places[at]) is not None):
-            statistics = source.events.tail.column_statistics(own.children[place].column_id)
+            statistics = source.events.tail.true_statistics(own.children[place].column_id)
             if statistics is None or not statistics.HasField("numberOfValues") or statistics.numberOfValues:
                 why = f"{source.events.shown} may have values of {own.names[place]} in rows that were copied without it"
                 raise RefusedError("cannot catch up", why, "migrate into a new table")
@@ -188,11 +190,10 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
             continue
         if file.format is not Format.ORC:
             raise _refused(file, f"it is {file.format}, and only ORC is copied so far")
-        if is_again and (file.synthetic is not None and not snapshot.listing.is_full_acid):
-            raise _refused(file, "the rows of an insert-only table have no ids by which to compare them")
-        if is_again and file.may_hold_changes:
+        found = source_file(file, snapshot, deletes)
+        if is_again and found.has_changes:
             raise _refused(file, "rows were updated in place, as Hive 2 did")
-        yield source_file(file, snapshot.write_ids, deletes)
+        yield found
 
 
 def _refused(file: EventFile, why: str) -> RefusedError:
@@ -206,9 +207,35 @@ def copied_files(target: Target, storage: Mapping[str, str] | None) -> dict[Valu
         BadDataError: a file has no keys, or damaged ones: acidctl did not write it.
     """
     files = list(target.files())
-    deleted = _deleted(files, storage)
+    deleted = _deleted((url for file in files for url in file.delete_urls), storage)
+    return _with_keys(files, deleted, storage)
 
-    def with_keys(file: CopiedFile) -> TargetFile:
+
+def written_files(
+    plan: CopyPlan, new: NewFiles, storage: Mapping[str, str] | None
+) -> tuple[dict[Values, list[TargetFile]], dict[Values, list[TargetFile]]]:
+    """Return the files of the copy as its next snapshot has them: all of them, and the new ones.
+
+    The new files are read again: the keys of their rows, and the positions of deleted rows.
+    """
+    deleted = _deleted((file.url for file in new.deletes), storage)
+    added = _with_keys(new.files, deleted, storage)
+    shown = {
+        values: [
+            TargetFile(file.url, FileKeys(file.keys.runs, np.union1d(file.keys.dead, deleted.get(file.url, _NO_ROWS))))
+            for file in files
+        ]
+        for values, files in plan.copied.items()
+    }
+    for values, files in added.items():
+        shown[values] = [*shown.get(values, ()), *files]
+    return shown, added
+
+
+def _with_keys(
+    files: Sequence[CopiedFile | NewFile], deleted: Mapping[str, Longs], storage: Mapping[str, str] | None
+) -> dict[Values, list[TargetFile]]:
+    def with_keys(file: CopiedFile | NewFile) -> TargetFile:
         fs, path = open_file(file.url, storage)
         raw = read_tail(ByteSource(fs, path)).user_metadata.get(RUNS)
         if raw is None:
@@ -229,9 +256,9 @@ def open_file(url: str, storage: Mapping[str, str] | None) -> tuple[FileSystem, 
     return fs, join(path, name)
 
 
-def _deleted(files: Sequence[CopiedFile], storage: Mapping[str, str] | None) -> dict[str, Longs]:
-    """Return the sorted positions of deleted rows by data file."""
-    urls = dict.fromkeys(url for file in files for url in file.delete_urls)
+def _deleted(files: Iterable[str], storage: Mapping[str, str] | None) -> dict[str, Longs]:
+    """Return the sorted positions of deleted rows by data file, from files with positions."""
+    urls = dict.fromkeys(files)
 
     def read(url: str) -> pa.Table:
         fs, path = open_file(url, storage)

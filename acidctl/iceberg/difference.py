@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.merge.event_stream import all_live
 from acidctl.iceberg.keys import FileKeys, KeySet, Longs, Runs, ranges_outside
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.read.integer_runs import id_run
 from acidctl.rows.read.delete_set import DeleteSet
 from acidctl.rows.read.events import EventFile
@@ -29,38 +29,44 @@ class SourceFile:
 
     Attributes:
         ends: the position after the last row of each stripe.
+        has_changes: there are updates or deletes among the events, as Hive 2 wrote them.
     """
 
+    snapshot: Snapshot
     events: EventFile
     keys: FileKeys
     ends: tuple[int, ...]
+    has_changes: bool = False
 
 
-def source_file(events: EventFile, write_ids: ValidWriteIds, deletes: DeleteSet) -> SourceFile:
+def source_file(events: EventFile, snapshot: Snapshot, deletes: DeleteSet) -> SourceFile:
     """Return a data file with the keys of its rows; ids are decoded only in stripes where rows may be dead.
 
     Raises:
         BadDataError: its ids cannot be read.
-        RefusedError: rows were updated in place, as ACID of Hive 2 did.
     """
+    write_ids = snapshot.write_ids
     runs: list[Runs] = []
     dead: list[Longs] = []
-    at, ends = 0, []
+    at, ends, has_changes = 0, [], False
     with events.open() as reader:
         for stripe, info in enumerate(events.tail.stripes):
             run = id_run(events.tail, stripe) if events.synthetic is None else None
             if run and all_live(run, write_ids, deletes):
                 key = (np.array([value], np.int64) for value in (*run.first, run.count))
                 runs.append(Runs(*key))
+                has_changes |= run.operation != 0
             else:
                 ids = reader.ids(stripe)
+                has_changes |= bool(ids.operation.any())
                 live = live_rows(events, ids, write_ids, deletes)
                 runs.append(Runs.of(ids.keys))
                 if live is not None:
                     dead.append(np.flatnonzero(~live) + at)
             at += info.numberOfRows
             ends.append(at)
-    return SourceFile(events, FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE), tuple(ends))
+    keys = FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE)
+    return SourceFile(snapshot, events, keys, tuple(ends), has_changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,7 @@ def difference(sources: Sequence[SourceFile], targets: Sequence[TargetFile]) -> 
     for target in others:
         lost = ranges_outside(*target.keys.shown(), shown)
         if len(lost):
-            gone.append((target.url, _positions(lost)))
+            gone.append((target.url, positions_in(lost)))
     return Difference(tuple(wanted), tuple(gone))
 
 
@@ -175,10 +181,10 @@ def _gaps(ranges: Longs, low: int, high: int) -> Longs:
     inside = ranges[(ranges[:, 1] > low) & (ranges[:, 0] < high)]
     starts = np.concatenate(([low], inside[:, 1]))
     ends = np.concatenate((inside[:, 0], [high]))
-    return _positions(np.stack((starts, ends), axis=1)[starts < ends])
+    return positions_in(np.stack((starts, ends), axis=1)[starts < ends])
 
 
-def _positions(ranges: Longs) -> Longs:
+def positions_in(ranges: Longs) -> Longs:
     """Return all positions of ranges."""
     counts = ranges[:, 1] - ranges[:, 0]
     return np.repeat(ranges[:, 0] - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))

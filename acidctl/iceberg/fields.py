@@ -214,7 +214,7 @@ def _may_be_old(own: OrcType, tail: Tail) -> bool:
 
     Iceberg's readers take every file as one of the old calendar, and days as the proleptic calendar numbers them.
     """
-    statistics = tail.column_statistics(own.column_id)
+    statistics = tail.true_statistics(own.column_id)
     if tail.calendar == "proleptic_gregorian":
         return False
     if statistics is None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.base.errors import BadDataError
+from acidctl.compaction.proof.checksum import RowProof, runs_checksum
 from acidctl.rows.read.delete_set import Keys
 
 RUNS = "acidctl.keys"
@@ -70,6 +71,11 @@ class Runs:
         """Return the position of the first row of each run."""
         return np.cumsum(self.count) - self.count
 
+    def keys(self) -> Keys:
+        """Return the key of each row."""
+        row_id = np.repeat(self.first - self.starts, self.count) + np.arange(self.rows)
+        return Keys(np.repeat(self.write_id, self.count), np.repeat(self.bucket, self.count), row_id)
+
     def to_bytes(self) -> bytes:
         """Return the runs in the form of the user metadata."""
         table = np.stack(_columns(self), axis=1).astype("<i8")
@@ -124,6 +130,12 @@ class FileKeys:
     def shown(self) -> tuple[Runs, Longs]:
         """Return the runs of the shown rows, each with the position of its first row."""
         return without(self.runs, self.dead)
+
+    def proof(self) -> RowProof:
+        """Return the number and the checksum of the keys of the shown rows."""
+        runs, _ = self.shown()
+        last = Keys(runs.write_id, runs.bucket, runs.first + runs.count - 1)
+        return RowProof(runs.rows, runs_checksum(Keys(runs.write_id, runs.bucket, runs.first), last))
 
 
 def without(runs: Runs, positions: Longs) -> tuple[Runs, Longs]:

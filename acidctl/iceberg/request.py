@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
 from hashlib import sha256
 
-from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem, VerifyError
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem, VerifyError
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
-from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy
+from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy, written_files
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
-from acidctl.iceberg.proof import copy_digest, source_digest
-from acidctl.iceberg.target import DROPPED, SOURCE, SOURCE_ID, Target, Values, values_of
+from acidctl.iceberg.orphans import remove_orphans
+from acidctl.iceberg.proofs.columns_read import ColumnSums, require_same_columns
+from acidctl.iceberg.proofs.digests import copy_digest, plain_rows, source_digest
+from acidctl.iceberg.proofs.new_rows import ScanOf, differs, require_new_rows
+from acidctl.iceberg.proofs.statements import EngineSums
+from acidctl.iceberg.target import DROPPED, PROOF, SOURCE, SOURCE_ID, WRITE_IDS, Target, Values, values_of
+from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
+from acidctl.outcome import Result
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.visibility import open_sources, row_types
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
-from acidctl.storage.port import join
+from acidctl.storage.port import base_name, join
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_count
+
+FULL, NEW, NONE = "full", "new", "none"
 
 
 class CopyRequest:
@@ -43,6 +53,7 @@ class CopyRequest:
     ) -> None:
         self._table, self._opened, self._storage = table, opened, storage
         self.target = opened.find()
+        self._remarks: tuple[str, ...] = ()
         hive = table.found[0].hive
         self._source = table.path, ":".join(map(str, hive.made)) if hive else ""
         self._snapshots: Sequence[Snapshot] = table.snapshots_at(None)
@@ -77,7 +88,10 @@ class CopyRequest:
         declared = self._snapshots[0].declared
         if declared and declared.columns:
             return table_row_type(declared, ())
-        return table_row_type(None, row_types(source for one in self._snapshots for source in open_sources(one)))
+        row = table_row_type(None, row_types(source for one in self._snapshots for source in open_sources(one)))
+        if not row.names and self.target:  # no file says the columns any more
+            return row_of((field.name, field.stored) for field in self.target.columns)
+        return row
 
     def _left_out(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the columns that are left out: those that the copy was made without, if it exists.
@@ -97,14 +111,19 @@ class CopyRequest:
         return dropped
 
     @property
+    def source(self) -> str:
+        """Return the path of the Hive table."""
+        return self._source[0]
+
+    @property
     def columns(self) -> dict[str, str]:
         """Return Iceberg's type of each column."""
         return {field.name: field.type_name for field in (*self._fields, *self._keys)}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return the changes of columns, and what Iceberg does not keep, in words."""
-        changes = tuple(change.words for change in self.changes)
+        """Return the changes of columns, what Iceberg does not keep, and what was seen on the way, in words."""
+        changes = (*(change.words for change in self.changes), *self._remarks)
         times = [
             field.name for field in self._fields if any(inner.kind.startswith("timestamp") for inner in field.walk())
         ]
@@ -149,7 +168,8 @@ class CopyRequest:
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
         names = {change.new.name for change in self.changes if change.old is None}
         added = [at for at, name in enumerate(self._row.names) if name.lower() in names]
-        return plan_copy(self._partitions(), self._row, into, copied, added)
+        lists = [ValidWriteIds.parse(text) for text in (target.write_ids or "").split(";") if text] if target else []
+        return plan_copy(self._partitions(), self._row, into, copied, added, lists=lists)
 
     def _partitions(self) -> Iterator[Partition]:
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
@@ -157,12 +177,13 @@ class CopyRequest:
             yield Partition(snapshot, values_of(self._keys, values))
 
     def carry_out(
-        self, plan: CopyPlan, jobs: int, on_bytes: Callable[[int], None], *, proves: bool
+        self, plan: CopyPlan, jobs: int, on_bytes: Callable[[int], None], *, proof: str
     ) -> tuple[int | None, str]:
-        """Write the files of a plan, compare all rows, and commit.
+        """Write the files of a plan, compare the rows, and commit.
 
         Args:
-            proves: compare the rows; nothing is committed if they differ.
+            proof: ``full`` compares all rows, ``new`` the new ones and the ids of all, if the copy was proven before
+                and its columns are the same, ``none`` nothing. If something differs nothing is committed.
 
         Returns:
             The id of the newest snapshot, None for a table without rows; how rows were compared, as the end of a
@@ -183,19 +204,77 @@ class CopyRequest:
         if self.changes:
             target.change_columns(self.changes)
             plan = self.plan()  # new columns have ids now
+        is_new = proof == NEW and target.is_proven
         if plan.is_empty:
-            return target.snapshot_id, self._compared(target, plan.copied) if proves and plan.copied else ""
+            return target.snapshot_id, self.prove() if proof != NONE and plan.copied else ""
         fs, path = open_location(target.location, self._storage)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         with NewFiles(fs, join(path, "data")) as new:
             write_copy(plan, target, new, jobs, on_bytes)
-            expected = plan.shown_with(new.files)
-            proof = self._compared(target, expected) if proves else ""
-            new.may_be_shown = True
-            snapshot = target.commit(new.files, new.deletes, ids, self._seen)
-        if proves:
-            self._require_listed(expected)
-        return snapshot, proof
+            files = written_files(plan, new, self._storage)
+            words, done, sums = "", NONE, None
+            if is_new:
+                words = require_new_rows(plan, target, files, self._parts(), self._storage)
+                done = f"new since snapshot {target.snapshot_id}"
+            elif proof != NONE:
+                (words, sums), done = self._compared(target, files[0]), FULL
+
+            def check(staged: Target) -> None:
+                if sums:
+                    self._remarks = require_same_columns(sums, staged)
+                new.may_be_shown = True
+
+            snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, self._seen, check)
+        if proof != NONE:
+            self._require_listed(files[0])
+        self._remove_orphans(new)
+        return snapshot, words
+
+    def _remove_orphans(self, new: NewFiles) -> None:
+        """Remove what killed runs left; what fails is left to the next run."""
+        names = {base_name(url) for url in (*(one.url for one in new.files), *(one.url for one in new.deletes))}
+        with suppress(AcidctlError):
+            target = self._opened.find()
+            count = remove_orphans(new.fs, new.folder, names, target.files_of_all_snapshots) if target else 0
+            if count:
+                files = human_count(count, "file")
+                self._remarks += (f"removed {files} that a run before left, and that no snapshot lists",)
+
+    def prove(self) -> str:
+        """Compare all rows of both tables, and note it in the copy; return what was compared.
+
+        Raises:
+            VerifyError: they differ.
+        """
+        assert self.target is not None
+        words, sums = self._compared(self.target, copied_files(self.target, self._storage))
+        self._remarks = require_same_columns(sums, self.target)
+        self.target.remember_proof()
+        return words
+
+    def log(self, facts: Mapping[str, Fact], tell: Callable[[str], None]) -> None:
+        """Log the copy in the directory of the Hive table.
+
+        Args:
+            tell: called with a sentence if the log cannot be written.
+        """
+        source, first = self._snapshots[0].source.kind, self._table.found[0]
+        entry = LogEntry("migrate", Result.WRITTEN.value, source=source, facts=facts)
+        log_done(first.fs, first.location.table_path, entry, tell)
+
+    def statements(self, engine: str, names: tuple[str, str]) -> str:
+        """Return SQL for an engine that compares both tables with what acidctl reads of the source.
+
+        Args:
+            names: of the Hive table and of the copy, as the user has them.
+        """
+        assert self.target is not None
+        fields = (*self.target.columns, *self.target.partition)
+        sums = EngineSums(engine, fields)
+        for _, scan in self._parts():
+            for _, columns, _ in plain_rows(scan(), fields):
+                sums.add(columns)
+        return "\n".join(sums.statement(*pair) for pair in zip(names, ("source", "copy"), strict=True))
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""
@@ -212,19 +291,24 @@ class CopyRequest:
                 digest.update(repr((file.path, file.size, part.snapshot.logical_length(file))).encode())
         return digest.hexdigest()
 
-    def _compared(self, target: Target, files: Mapping[Values, Sequence[TargetFile]]) -> str:
-        """Compare the rows of the source with those of files of the copy; return how, as the end of a sentence.
+    def _compared(self, target: Target, files: Mapping[Values, Sequence[TargetFile]]) -> tuple[str, ColumnSums]:
+        """Compare the rows of the source with those of files of the copy.
+
+        Returns:
+            What was compared, as the end of a sentence; the columns of the source.
 
         Raises:
             VerifyError: they differ.
         """
-        there = copy_digest(target, files, self._storage)
-        here = source_digest(self._scans(), (*target.columns, *target.partition))
+        has_keys = all(snapshot.listing.is_full_acid for snapshot in self._snapshots)
+        there = copy_digest(target, files, self._storage, has_keys=has_keys)
+        scans = ((scan(row_id=has_keys), None) for _, scan in self._parts())
+        sums = ColumnSums(target.columns, target.partition)
+        here = source_digest(scans, (*target.columns, *target.partition), sums)
         if here != there:
-            why = f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else "values differ"
-            hint = "nothing was committed; migrate into a new table, and report this"
-            raise VerifyError("the copy would differ from its source", why, hint)
-        return f"all values of {human_count(there.rows, 'row')} compared"
+            same = "values differ, or their ids" if has_keys else "values differ"
+            raise differs(f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else same)
+        return f"all values of {human_count(there.rows, 'row')} compared", sums
 
     def _require_listed(self, expected: Mapping[Values, Sequence[TargetFile]]) -> None:
         """Require that the catalog lists the compared files, in their partitions and with their deleted rows.
@@ -242,8 +326,10 @@ class CopyRequest:
             hint = "roll it back in Iceberg, and report this"
             raise VerifyError("the new snapshot of the copy is wrong", "it does not list what was written", hint)
 
-    def _scans(self) -> Iterator[Scan]:
+    def _parts(self) -> Iterator[tuple[Snapshot, ScanOf]]:
+        """Yield the locations of the source, each with a function that scans the columns of the copy."""
         names = [name for name, is_wanted in zip(self._row.names, self._wanted, strict=True) if is_wanted]
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
             keys = self._table.partition_of(found)
-            yield Scan(snapshot, [*names, *(key.name for key in keys)], partition=keys, row_type=self._row)
+            columns = [*names, *(key.name for key in keys)]
+            yield snapshot, partial(Scan, snapshot, columns=columns, partition=keys, row_type=self._row)

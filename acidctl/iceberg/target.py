@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyiceberg import manifest, types
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
@@ -19,6 +20,8 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationException,
 )
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.table import Table
@@ -28,7 +31,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError, VerifyError
 from acidctl.iceberg.column_changes import ColumnChange, is_alike
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.orc_files.metrics import Metrics
@@ -48,6 +51,12 @@ DROPPED = "acidctl.dropped"
 SEEN = "acidctl.seen"
 """The table property with a digest of the files and write ids of the source that the copy shows."""
 
+PROVEN = "acidctl.proven"
+"""The table property with the snapshot and the schema, by their ids, that were last compared after the commit."""
+
+PROOF = "acidctl.proof"
+"""The property of a snapshot that says how it was compared: full, new since snapshot N, or none."""
+
 WRITE_IDS = "acidctl.write-ids"
 """The property of a snapshot that holds the write-id list of the source."""
 
@@ -59,6 +68,9 @@ _SIMPLE = {
     "double": types.DoubleType(), "string": types.StringType(), "binary": types.BinaryType(), "date": types.DateType(),
     "timestamp": types.TimestampType(), "timestamptz": types.TimestamptzType(),
 }  # fmt: skip
+
+_LARGE = 64 << 20
+"""Bytes of a data file."""
 
 Values = tuple[Any, ...]
 """The values of a partition, as manifests hold them."""
@@ -159,8 +171,20 @@ class Target:
     @property
     def write_ids(self) -> str | None:
         """Return the write-id lists that the current snapshot shows; None if acidctl did not make the snapshot."""
+        return self._summary(WRITE_IDS)
+
+    def _summary(self, name: str) -> str | None:
         snapshot = self.table.current_snapshot()
-        return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(WRITE_IDS)
+        return None if snapshot is None or snapshot.summary is None else snapshot.summary.get(name)
+
+    @property
+    def is_proven(self) -> bool:
+        """Return whether all rows of the current snapshot were compared with these columns, in this run or before."""
+        snapshot, metadata = self.table.current_snapshot(), self.table.metadata
+        if snapshot is None:
+            return False
+        of_commit = snapshot.schema_id == metadata.current_schema_id and (self._summary(PROOF) or "none") != "none"
+        return of_commit or self.table.properties.get(PROVEN) == self._proven_state
 
     @property
     def seen(self) -> str:
@@ -169,8 +193,20 @@ class Target:
 
     def remember(self, seen: str) -> None:
         """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
+        self._set({SEEN: seen})
+
+    def remember_proof(self) -> None:
+        """Note that all rows of the current snapshot were compared; see :meth:`remember`."""
+        if not self.is_proven:
+            self._set({PROVEN: self._proven_state})
+
+    @property
+    def _proven_state(self) -> str:
+        return f"{self.snapshot_id} {self.table.metadata.current_schema_id}"
+
+    def _set(self, properties: dict[str, str]) -> None:
         with suppress(CommitFailedException), self.table.transaction() as transaction:
-            transaction.set_properties({SEEN: seen})
+            transaction.set_properties(properties)
 
     @property
     def snapshot_id(self) -> int | None:
@@ -227,19 +263,56 @@ class Target:
             values = tuple(partition[at] for at in range(len(self.partition)))
             yield CopiedFile(task.file.file_path, values, tuple(deletes))
 
+    def files_of_all_snapshots(self) -> set[str]:
+        """Return the paths of all files of all snapshots, as the manifests have them.
+
+        Raises:
+            StorageError: a manifest cannot be read.
+        """
+        io = self.table.io
+        with _asking("cannot read the snapshots of the copy"):
+            snapshots = self.table.metadata.snapshots
+            manifests = {made.manifest_path: made for snapshot in snapshots for made in snapshot.manifests(io)}
+            entries = (entry for made in manifests.values() for entry in made.fetch_manifest_entry(io))
+            return {entry.data_file.file_path for entry in entries}
+
+    def read(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the current snapshot as PyIceberg reads them; it raises errors of its own.
+
+        PyIceberg holds what is read of a file in memory: large files are read column by column.
+
+        Args:
+            names: the columns; a batch may have one of them, and further batches the others.
+        """
+        table = self.table
+        for task in table.scan().plan_files():
+            is_large = task.file.file_size_in_bytes > _LARGE
+            for group in [[name] for name in names] if is_large else [names]:
+                schema = table.schema().select(*group)
+                yield from ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_record_batches([task])
+
     def url_of(self, fs: FileSystem, path: str) -> str:
         """Return a path as the metadata of the table names it."""
         return url_of(fs, path)
 
-    def commit(self, files: Iterable[NewFile], deletes: Iterable[NewDeletes], write_ids: str, seen: str) -> int:
+    def commit(
+        self,
+        files: Iterable[NewFile],
+        deletes: Iterable[NewDeletes],
+        properties: Mapping[str, str],
+        seen: str,
+        check: Callable[[Target], None] = lambda _: None,
+    ) -> int:
         """Commit one snapshot, and return its id.
 
         Args:
-            write_ids: the write-id lists of the source.
+            properties: of the snapshot: the write-id lists of the source, and how the rows were compared.
             seen: see :attr:`seen`.
+            check: called with the table as it is going to be; VerifyError stops the commit.
 
         Raises:
             ConflictError: another snapshot was committed since the table was loaded; this one was not.
+            VerifyError: `check` raised it.
             StorageError: the catalog did not say whether it was committed.
         """
         spec = self.table.spec().spec_id
@@ -247,11 +320,15 @@ class Target:
         try:
             with self.table.transaction() as transaction:
                 transaction.set_properties({SEEN: seen})
-                delta = RowDelta(transaction, operation, {WRITE_IDS: write_ids})
+                delta = RowDelta(transaction, operation, dict(properties))
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
                     delta.append_data_file(_data_file(file, spec))
                 delta.commit()
+                now = self.table
+                check(Target(Table(now.name(), transaction.table_metadata, now.metadata_location, now.io, now.catalog)))
+        except VerifyError:
+            raise
         except (CommitFailedException, ValidationException) as error:
             raise ConflictError(
                 f"the copy {'.'.join(self.table.name())} was changed by somebody else meanwhile",

@@ -187,6 +187,13 @@ class Tail:
         statistics = self.footer.statistics
         return statistics[column_id] if 0 <= column_id < len(statistics) else None
 
+    def true_statistics(self, column_id: int) -> pb.ColumnStatistics | None:
+        """Return the file's statistics of a column, None if it has none, or no row index.
+
+        Java's ORC counts no values for files without an index, as Hive 3's compactor writes them, and says so: 0.
+        """
+        return self.column_statistics(column_id) if self.stride else None
+
     def stripe_footer(self, i: int) -> pb.StripeFooter:
         """Return streams and encodings of stripe `i`: one ranged read.  Raises BadDataError if it is damaged."""
         return self.parse_stripe_footer(i, self.raw_stripe_footer(i))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import RefusedError
@@ -15,6 +15,7 @@ from acidctl.verbs.reading.cat import table_of
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
+    from acidctl.iceberg.request import CopyRequest
     from acidctl.verbs.selection import Selection
 
 
@@ -36,8 +37,21 @@ class MigrateOptions(Options):
         (), "--catalog-option", kind=Kind.PAIRS, help="A setting of PyIceberg's catalog. Repeatable."
     )
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be copied, then stop.")
-    proof: bool = option(
-        True, "--proof/--no-proof", typed=True, help="Compare all rows of both tables before the commit (default)."
+    proof: str = option(
+        "new",
+        "--proof",
+        choices=("full", "new", "none"),
+        typed=True,
+        help="What is compared before the commit. full: all rows of both tables, also if nothing is new; new: "
+        "values of new rows and ids of all, if the copy was compared before and has the same columns, else all rows; "
+        "none: nothing.",
+    )
+    prove: str | None = option(
+        None,
+        "--prove",
+        choices=("spark", "trino"),
+        help="Copy nothing: print SQL for this engine, which compares the sums of both tables with those that acidctl "
+        "reads of the Hive table.",
     )
     jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Files at a time.")
 
@@ -55,6 +69,7 @@ class Migrated(Outcome):
         notes: changes of columns, and what Iceberg does not keep, in words.
         snapshot: the id of the new snapshot; None if there is none.
         proof: how the rows of both were compared; empty if they were not.
+        statements: SQL by which an engine compares them.
     """
 
     target: str
@@ -67,6 +82,7 @@ class Migrated(Outcome):
     notes: tuple[str, ...] = ()
     snapshot: int | None = None
     proof: str = ""
+    statements: str = ""
 
     @property
     def heading(self) -> str:
@@ -106,6 +122,7 @@ class Migrated(Outcome):
             "columnsEncoded": dict(self.encoded),
             "columns": dict(self.columns),
             "proof": self.proof or None,
+            **({"statements": self.statements} if self.statements else {}),
         }
 
 
@@ -120,25 +137,11 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         VerifyError: the rows would differ, and nothing was committed.
         EnvironmentProblem: PyIceberg is not installed.
     """
-    from acidctl.iceberg.catalogs.open_target import open_target
-
+    waits = options.dry_run or events.shows_plans or bool(options.prove)  # no lock is held while the user decides
+    looking = replace(selection, resolver=selection.resolver.refreshed()) if waits else selection
+    request = _request(looking, options, locks=not waits)
     place = selection.places[0]
-    if is_hive_name(place):
-        selection.resolver.require_warehouse(place).read_lock = True  # no cleaner takes files away meanwhile
-    table = table_of(selection)
-    if not selection.resolver.decides:
-        raise RefusedError(
-            "migrate must be told which write ids are committed",
-            "no list of Hive's was given",
-            "name the table in its metastore, hive:db.t; or give --snapshot, or --assume-committed 1h if all that is "
-            "older is committed",
-        )
-    opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
-    from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
-
-    request = CopyRequest(table, opened, options.drop_column, selection.storage)
-    shown = table.path if not is_hive_name(place) else place
-    request.require_state(is_again=options.catch_up)
+    shown = request.source if not is_hive_name(place) else place
     plan = request.plan()
 
     def outcome(result: Result, snapshot: int | None = None, proof: str = "") -> Migrated:
@@ -157,17 +160,60 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             proof=proof,
         )
 
-    if plan.is_empty and request.target is not None and not request.changes:
-        if not options.dry_run:
-            request.note_seen()
-        yield outcome(Result.NOTHING_TO_DO)
+    def is_done() -> bool:
+        return plan.is_empty and request.target is not None and not request.changes
+
+    if options.prove:
+        if not is_done():
+            raise RefusedError(
+                "the copy lacks what the Hive table has now", outcome(Result.PLANNED).line(), "catch up first"
+            )
+        yield replace(outcome(Result.NOTHING_TO_DO), statements=request.statements(options.prove, (shown, options.to)))
         return
-    if options.dry_run or events.shows_plans:
-        yield outcome(Result.PLANNED)
+    if waits and not is_done():
+        planned = outcome(Result.PLANNED)
+        yield planned
         if options.dry_run:
             return
         what = f"{human_count(plan.rows, 'row')} of {shown} to {options.to}"
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
+        if is_hive_name(place):
+            request = _request(selection, options, locks=True)
+            plan = request.plan()
+            if (now := outcome(Result.PLANNED)) != planned:
+                events.note(f"the table has changed since the plan: {now.line()}")
+    if is_done():
+        if not options.dry_run:
+            request.note_seen()
+        proves = options.proof == "full" and not options.dry_run
+        yield outcome(Result.NOTHING_TO_DO, proof=request.prove() if proves else "")
+        return
     with events.progress("copying", plan.bytes, is_bytes=True) as progress:
-        snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proves=options.proof)
-    yield outcome(Result.WRITTEN, snapshot, proof)
+        snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proof=options.proof)
+    done = outcome(Result.WRITTEN, snapshot, proof)
+    facts = {"target": options.to, "snapshotId": snapshot, "bytes": done.bytes, "proof": proof or None}
+    request.log({**facts, **done.amounts()}, events.warn)
+    yield done
+
+
+def _request(selection: Selection, options: MigrateOptions, *, locks: bool) -> CopyRequest:
+    """Return what is to be copied, of a table of a metastore under a lock for reading if `locks`."""
+    from acidctl.iceberg.catalogs.open_target import open_target
+
+    place = selection.places[0]
+    if locks and is_hive_name(place):
+        selection.resolver.require_warehouse(place).read_lock = True  # no cleaner takes files away meanwhile
+    table = table_of(selection)
+    if not selection.resolver.decides:
+        raise RefusedError(
+            "migrate must be told which write ids are committed",
+            "no list of Hive's was given",
+            "name the table in its metastore, hive:db.t; or give --snapshot, or --assume-committed 1h if all that is "
+            "older is committed",
+        )
+    opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
+    from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
+
+    request = CopyRequest(table, opened, options.drop_column, selection.storage)
+    request.require_state(is_again=options.catch_up or bool(options.prove))
+    return request

@@ -3,7 +3,8 @@
     PYTHONPATH=.:tests python tests/bench/bench_migrate.py [--rows N] [--rounds N] [--folder DIR]
 
 A table of one bucket and several write ids is copied for the first time; again with 5 % of its rows deleted; caught up
-with nothing new, and after a major compaction.  CPU seconds of this process, the least of the rounds.
+with nothing new, after a major compaction, and with 1 % new rows and 0.3 % deleted, by each proof.  CPU seconds of this
+process, the least of the rounds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import orc, parquet
 from support.compacting import run_compaction
-from support.files.acid_files import acid_batch, write_acid, write_deletes
+from support.files.acid_files import acid_batch, write_acid, write_deletes, write_delta
 
 import acidctl
 from acidctl.acid.compaction_kind import CompactionKind
@@ -87,7 +88,8 @@ def report(name: str, seconds: list[float], rows: int, peer: float = 0.0) -> flo
 
 
 def copy(table: Path, to: Path, **options: Any) -> Migrated:
-    return acidctl.migrate(table, to, proof=False, jobs=1, metastore="none", assume_committed=0, **options)
+    options = {"proof": "none", **options}
+    return acidctl.migrate(table, to, jobs=1, metastore="none", assume_committed=0, **options)
 
 
 def main() -> None:
@@ -132,6 +134,21 @@ def measure(folder: Path, rows: int, rounds: int) -> None:
         shutil.rmtree(to)
         timed("deletes", lambda: copy(changed, to))
         shutil.rmtree(to)
+        timed("first, full", lambda: copy(table, to, proof="full"))
+        shutil.copytree(to, proven := folder / "proven")
+        shutil.copytree(table, more := folder / "more")
+        for name in ("none", "new", "full"):
+            for path in (to, table):
+                shutil.rmtree(path)
+            shutil.copytree(proven, to)
+            shutil.copytree(more, table)
+            write_delta(table, DELTAS + 1, batch(rows, rows // 100), row=ROW)
+            write_deletes(table, DELTAS + 2, 1, range(0, rows // DELTAS, 100), row=ROW)
+            timed(f"1 %, {name}", partial(copy, table, to, catch_up=True, proof=name))
+        shutil.rmtree(to)
+        shutil.rmtree(table)
+        shutil.rmtree(proven)
+        more.rename(table)
     rows_read = acidctl.open_table(table, metastore="none").scan().to_table()
     timed("parquet", lambda: parquet.write_table(rows_read, folder / "x.parquet", compression="zstd"))
     timed("orc", lambda: orc.write_table(rows_read, folder / "x.orc", compression="zlib"))
@@ -142,6 +159,9 @@ def measure(folder: Path, rows: int, rounds: int) -> None:
     report("first copy, 5 % deleted", found["deletes"], rows, peer)
     report("catch-up, nothing new", found["nothing"], rows, peer)
     report("catch-up after a major compaction", found["after"], rows, peer)
+    report("first copy, proof full", found["first, full"], rows, peer)
+    for name in ("none", "new", "full"):
+        report(f"1 % new, 0.3 % deleted, proof {name}", found[f"1 %, {name}"], rows, peer)
     report("encoded again: Parquet, zstd", found["parquet"], rows, peer)
     report("encoded again: ORC, zlib", found["orc"], rows, peer)
 

@@ -19,9 +19,9 @@ from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
 from support.files.acid_files import delete, insert, struct, write_acid, write_delta, write_plain
 from support.made.random_tables import Made, step
+from support.migrating import copy, rows
 from support.paths import REPO
 
-from acidctl.acid.assumed_commits import Assumption
 from acidctl.base.errors import (
     ConflictError,
     EnvironmentProblem,
@@ -36,49 +36,32 @@ from acidctl.iceberg import target as target_module
 from acidctl.iceberg.difference import difference
 from acidctl.iceberg.orc_files.splice import Splice
 from acidctl.iceberg.private_api import DirectoryCatalog
-from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
 from acidctl.storage.registry import open_location
-from acidctl.verbs.events import Events
-from acidctl.verbs.migrate import Migrated, MigrateOptions, migrate
-from acidctl.verbs.selection import Selection
 from acidctl.wording import human_count
 
 Acidctl = Callable[..., Run]
 D1, D2 = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"
-COMMITTED = SnapshotResolver(SnapshotSpec(assumption=Assumption(0.0)))
 NUMBERS = struct(id=OrcType("int"))
 
 
-def copy(table: Path, to: Path, **options: Any) -> Migrated:
-    """Copy a table, or bring the copy up to date if there is one."""
-    options = {"catch_up": (to / "metadata").exists(), **options}
-    return list(migrate(Selection((str(table),), resolver=COMMITTED), MigrateOptions(to=str(to), **options), Events()))[
-        -1
-    ]
-
-
-def rows(to: Path) -> list[Any]:
-    return sorted(
-        (tuple(row.values()) for row in StaticTable.from_metadata(str(to)).scan().to_arrow().to_pylist()), key=str
-    )
-
-
+@pytest.mark.parametrize("proof", ["new", "full"])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_copy_follows_its_table(seed: int, tmp_path: Path) -> None:
+def test_a_copy_follows_its_table(seed: int, proof: str, tmp_path: Path) -> None:
     choice, made = random.Random(seed), Made(tmp_path / "t")
     made.path.mkdir()
     while not made.values:
         step(made, choice)
-    for _ in range(9):
-        done = copy(made.path, tmp_path / "copy")
+    for at in range(9):
+        done = copy(made.path, tmp_path / "copy", proof=proof)
         expected = sorted((tuple(row.values()) for row in made.rows_at(made.last).values()), key=str)
         assert rows(tmp_path / "copy") == expected
-        assert (
-            done.result is Result.NOTHING_TO_DO
-            or done.proof == f"all values of {human_count(len(expected), 'row')} compared"
-        )
+        whole = human_count(len(expected), "row")
+        if proof == "full" or not at:
+            assert done.proof == f"all values of {whole} compared"
+        elif done.result is not Result.NOTHING_TO_DO:
+            assert done.proof == f"all values of {human_count(done.rows, 'new row')} and the ids of {whole} compared"
         again = copy(made.path, tmp_path / "copy")
         assert (again.result, again.snapshot) == (Result.NOTHING_TO_DO, None)
         step(made, choice)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -17,9 +18,15 @@ from support.metastore.writable import writable
 
 import acidctl
 from acidctl.base.errors import RefusedError
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.warehouse import Warehouse
+from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import FieldSchema
+from acidctl.metastore.settings import find_settings
 from acidctl.outcome import Result
-from acidctl.verbs.migrate import Migrated
+from acidctl.verbs.events import Events, Question
+from acidctl.verbs.migrate import Migrated, MigrateOptions, migrate
+from acidctl.verbs.selection import Selection
 
 
 @pytest.fixture
@@ -115,9 +122,20 @@ def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: P
     door = acidctl.Hive(hive.address).table("db.t")
     door.insert(pa.table({name: pa.array(values, kinds[name]) for name, values in second.items()}))
     done = copy(hive, to)
-    assert (done.rows, done.proof) == (1, "all values of 2 rows compared")
+    assert (done.rows, done.proof) == (1, "all values of 1 new row and the ids of 2 rows compared")
     assert rows(to)[1] == (1 << 40, "y", 0.1, Decimal("1234567.89"), 2, [1, 2])
     assert copy(hive, to).result is Result.NOTHING_TO_DO
+
+
+def test_old_rows_are_compared_again_after_a_change_of_columns(hive: FakeHive, tmp_path: Path) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t", "a int")
+    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32())}))
+    copy(hive, to)
+    altered(hive, "a bigint")
+    assert copy(hive, to, proof="none").proof == ""
+    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([2])}))
+    assert copy(hive, to).proof == "all values of 2 rows compared"
 
 
 @pytest.mark.parametrize(
@@ -168,3 +186,49 @@ def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) 
     done = copy(hive, to)
     assert (done.rows, done.deleted) == (1, 0)
     assert rows(to) == [(0, "p=1", 1), (3, "c", 1), (7, "p=01", 1)]
+
+
+class Deciding(Events):
+    """A person who takes time to decide; meanwhile `acts`."""
+
+    shows_plans = True
+
+    def __init__(self, acts: Callable[[], None]) -> None:
+        super().__init__()
+        self.acts, self.notes = acts, list[str]()
+
+    def confirm(self, question: Question) -> None:
+        self.notes.append(question.text)
+        self.acts()
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.mark.parametrize("changes", [True, False])
+def test_no_lock_is_held_while_a_person_decides(hive: FakeHive, tmp_path: Path, changes: bool) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t")
+    door = acidctl.Hive(hive.address).table("db.t")
+    door.insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    hive.wanted_locks.clear()
+
+    def acts() -> None:
+        assert not hive.locks
+        assert not hive.wanted_locks
+        if changes:
+            door.insert(pa.table({"a": pa.array([2], pa.int32()), "b": ["y"]}))
+            hive.wanted_locks.clear()
+
+    events = Deciding(acts)
+    settings = find_settings({"uris": hive.address})
+    assert settings
+    warehouse = Warehouse(Metastore(settings))
+    with closing(warehouse):
+        selection = Selection(("hive:db.t",), resolver=SnapshotResolver(warehouse=warehouse))
+        planned, done = migrate(selection, MigrateOptions(to=str(to)), events)
+        assert hive.wanted_locks, "the copy is made under one"
+    assert not hive.locks
+    assert (planned.rows, done.rows, len(rows(to))) == ((1, 2, 2) if changes else (1, 1, 1))
+    assert [note for note in events.notes[1:] if "has changed since the plan" in note] == events.notes[1:]
+    assert len(events.notes) == 1 + changes

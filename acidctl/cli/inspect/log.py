@@ -58,12 +58,12 @@ _SHOWN = 20
 )
 def command(call: Call[None], *, limit: int | None, since: float | None) -> int:
     """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, restores,
-    purges, repairs, and statements that changed rows; each with its time, user and result.
+    purges, repairs, statements that changed rows, and copies to Iceberg; each with its time, user and result.
 
-    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. Statements are
-    in the log of the table's directory. A run of `acidctl stream` and a streaming query of Spark have one line, which
-    counts their transactions. Other runs that were interrupted may not be in it: `acidctl restore --list` shows what
-    they left.
+    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. Statements and
+    copies are in the log of the table's directory. A run of `acidctl stream` and a streaming query of Spark have one
+    line, which counts their transactions. Other runs that were interrupted may not be in it: `acidctl restore --list`
+    shows what they left.
 
     The log is for people only: whoever may write into the table may also change its log. If the store knows the owner
     of the log's file, JSON has it as `owner`.
@@ -178,6 +178,7 @@ def _details(entry: LogEntry) -> str:
         ", ".join(f"{human_count(count, 'row')} {key}" for key, count in rows.items()),
         *(text for key in ("kind", "repair") if isinstance(text := facts.get(key), str)),
         f"to {some_of(outputs)}" if isinstance(outputs, list) and outputs else "",
+        f"to {target}" if isinstance(target := facts.get("target"), str) else "",
         ", ".join(amounts),
         f"{left:,} left for later" if left else "",
         f"ended by {_ENDS.get(end, f'an error ({end})')}" if isinstance(end, str) else "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.migrate import MigrateOptions
@@ -16,16 +18,22 @@ from acidctl.verbs.migrate import MigrateOptions
     asks=True,
 )
 def command(call: Call[MigrateOptions]) -> int:
-    """Copy the rows of a full-ACID TABLE to an Iceberg table, at the speed of copying files, while writers go on.
+    """Copy the rows of a transactional TABLE to an Iceberg table, at the speed of copying files, while writers go on.
 
     Columns are copied without decoding them, deleted rows become position deletes, and all is visible at once. A column
-    that Iceberg's readers would read otherwise is encoded again, and the plan says so. All rows of both are compared
-    before the commit. The Hive table is only read.
+    that Iceberg's readers would read otherwise is encoded again, and the plan says so. Both tables are
+    compared before the commit. The Hive table is only read.
 
     --catch-up brings the copy up to date, as often as you like: it compares the ids of rows, so that compactions and
     cleanings in between do no harm. A run with nothing new makes no snapshot.
+    It compares the values of what is new; --proof full compares all.
     """
     from acidctl.verbs.migrate import migrate
 
     screen = call.screen(is_plan=call.options.dry_run)
-    return screen.show(migrate(call.selection, call.options, screen))
+    outcomes = migrate(call.selection, call.options, screen)
+    if call.options.prove and call.output == "table":
+        for outcome in outcomes:
+            click.echo(outcome.statements, nl=False)
+        return 0
+    return screen.show(outcomes)

@@ -72,7 +72,7 @@ def key_checksum(keys: Keys) -> int:
                 follows &= column[1:] == column[:-1]
         ends = np.flatnonzero(~follows)
         firsts, lasts = np.append(0, ends + 1), np.append(ends, len(block) - 1)
-        total = add(total, _runs(block.take(firsts), block.take(lasts)))
+        total = add(total, runs_checksum(block.take(firsts), block.take(lasts)))
     return total
 
 
@@ -84,8 +84,8 @@ def run_checksum(first: tuple[int, int, int], count: int) -> int:
     return high << 64 | low
 
 
-def _runs(firsts: Keys, lasts: Keys) -> int:
-    """Return the sum over runs, given by their first and last keys."""
+def runs_checksum(firsts: Keys, lasts: Keys) -> int:
+    """Return the :func:`key_checksum` of runs of consecutive row ids, given by their first and last keys."""
     after = Keys(lasts.original, lasts.bucket, lasts.row_id + 1)
     low, high = (
         int((key_hashes(after, seed) - key_hashes(firsts, seed)).sum(dtype=np.uint64)) & _MASK for seed in SEEDS

@@ -52,7 +52,7 @@ def metrics_of(made: SplicedFile, fields: dict[int, Field]) -> Metrics:
     found = Metrics(tail.rows, tail.file_length, [stripe.offset for stripe in tail.stripes])
 
     def add(at: int) -> None:
-        message, statistics = tail.types[at], tail.footer.statistics[at]
+        message, statistics = tail.types[at], tail.true_statistics(at) or pb.ColumnStatistics()
         own = fields[next(int(pair.value) for pair in message.attributes if pair.key == "iceberg.id")]
         last = at
         while tail.types[last].subtypes:

@@ -14,15 +14,19 @@ import pyarrow as pa
 from acidctl.compaction.proof.checksum import add
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.iceberg.copy import open_file
-from acidctl.iceberg.difference import TargetFile
+from acidctl.iceberg.difference import TargetFile, positions_in
 from acidctl.iceberg.fields import Field
+from acidctl.iceberg.keys import KeySet, Runs, ranges_outside
 from acidctl.iceberg.orc_files.plain_values import plain_values
+from acidctl.iceberg.proofs.columns_read import ColumnSums
 from acidctl.iceberg.target import Target, Values
 from acidctl.orc.arrow import below, struct_of, with_children
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts, wide
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.convert.conform import all_null
+from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.scan.columns import ColumnSource
 from acidctl.rows.scan.scan import Scan
 
 
@@ -37,41 +41,84 @@ class Digest:
     rows: int = 0
     checksum: int = 0
 
-    def add(self, columns: Mapping[str, pa.Array], rows: int) -> None:
+    def add(self, columns: Mapping[str, pa.Array], rows: int, keys: Keys | None) -> None:
         """Add rows, given by their columns in the order of the table."""
         self.rows += rows
-        self.checksum = add(self.checksum, value_checksum(None, struct_of(list(columns.values()), list(columns), rows)))
+        values = struct_of(list(columns.values()), list(columns), rows)
+        self.checksum = add(self.checksum, value_checksum(keys, values))
+
+    def and_of(self, other: Digest) -> Digest:
+        """Return the digest of the rows of both."""
+        return Digest(self.rows + other.rows, add(self.checksum, other.checksum))
 
 
-def source_digest(scans: Iterable[Scan], fields: Sequence[Field]) -> Digest:
-    """Return the digest of the rows of the Hive table.
+def source_digest(
+    scans: Iterable[tuple[Scan, KeySet | None]], fields: Sequence[Field], sums: ColumnSums | None = None
+) -> Digest:
+    """Return the digest of rows of the Hive table; their keys count if the scans have ROW__ID as first column.
 
     Args:
-        scans: one of each location, of the columns of `fields` in their order.
+        scans: of the columns of `fields` in their order, each with the keys of the wanted rows; None for all rows.
+        sums: takes the columns of the rows too.
     """
     digest = Digest()
-    for scan in scans:
-        kinds = scan.output_type.children
-        for batch in scan.batches(0):
-            columns = {
-                into.name: cut_times(plain_values(column, kind, into))
-                for column, kind, into in zip(batch.columns, kinds, fields, strict=True)
-            }
-            digest.add(columns, batch.num_rows)
+    for scan, wanted in scans:
+        for keys, plain, rows in plain_rows(scan, fields, wanted):
+            columns = {name: cut_times(column) for name, column in plain.items()}
+            digest.add(columns, rows, keys)
+            if sums is not None:
+                sums.add(columns)
+                for name, column in plain.items():
+                    sums.see_times(name, column)
     return digest
 
 
+def plain_rows(
+    scan: Scan, fields: Sequence[Field], wanted: KeySet | None = None
+) -> Iterator[tuple[Keys | None, dict[str, pa.Array], int]]:
+    """Yield rows of the Hive table as Iceberg's types hold them: their keys, their columns and their number.
+
+    Args:
+        scan: see :func:`source_digest`; there are keys if it has ROW__ID as first column.
+    """
+    has_keys = scan.columns[0].kind is ColumnSource.ROW_ID
+    kinds = scan.output_type.children[has_keys:]
+    for batch in scan.batches(0):
+        keys, rows = keys_of(batch.column(0)) if has_keys else None, batch
+        if wanted is not None and keys is not None:
+            runs = Runs.of(keys)
+            inside = np.ones(len(keys), np.bool_)
+            inside[positions_in(ranges_outside(runs, runs.starts, wanted))] = False
+            rows, keys = batch.filter(pa.array(inside)), keys.take(inside)
+        pairs = zip(rows.columns[has_keys:], kinds, fields, strict=True)
+        yield keys, {into.name: plain_values(column, kind, into) for column, kind, into in pairs}, rows.num_rows
+
+
+def keys_of(column: pa.StructArray) -> Keys:
+    """Return the keys in a column of ROW__IDs."""
+    ids = (column.field(at).to_numpy(zero_copy_only=False) for at in range(3))
+    return Keys(*(np.asarray(part, np.int64) for part in ids))
+
+
 def copy_digest(
-    target: Target, files: Mapping[Values, Sequence[TargetFile]], storage: Mapping[str, str] | None
+    target: Target, files: Mapping[Values, Sequence[TargetFile]], storage: Mapping[str, str] | None, *, has_keys: bool
 ) -> Digest:
-    """Return the digest of the rows of the copy, read from its files by acidctl's own reader."""
+    """Return the digest of the rows of the copy, read from its files by acidctl's own reader.
+
+    Args:
+        has_keys: the keys of the rows count.
+    """
     digest = Digest()
     for values, here in files.items():
         keys = dict(zip((key.name for key in target.partition), values, strict=True))
         for file in here:
+            runs, start = file.keys.shown()[0], 0
             for columns, rows in _rows_of(target, file, storage):
                 constants = {key.name: _constant(keys[key.name], key, rows) for key in target.partition}
-                digest.add({**columns, **constants}, rows)
+                digest.add(
+                    {**columns, **constants}, rows, runs.slices(start, start + rows).keys() if has_keys else None
+                )
+                start += rows
     return digest
 
 
