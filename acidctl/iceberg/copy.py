@@ -19,16 +19,17 @@ from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
 from acidctl.iceberg.fields import Field
-from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
-from acidctl.iceberg.orc_files.metrics import metrics_of
-from acidctl.iceberg.orc_files.splice import FileColumns, Splice, file_columns
+from acidctl.iceberg.file_tasks import AUTO, CopyFormat, FileTask, chosen_format, columns_of, write_file
+from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs, without
+from acidctl.iceberg.orc_files.splice import FileColumns
+from acidctl.iceberg.parquet_files.encode import EncodedFile, pieces
+from acidctl.iceberg.parquet_files.read import read_keys, text_of
 from acidctl.iceberg.target import FILE_PATH, POSITION, CopiedFile, NewDeletes, NewFile, Target, Values
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import fields_of
-from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes, open_sources
 from acidctl.storage.port import FileSystem, join
@@ -48,8 +49,26 @@ class PlannedFile:
     """A file that is going to be copied."""
 
     wanted: Wanted
-    columns: FileColumns
+    columns: FileColumns | EncodedFile
     values: Values
+
+    @property
+    def keys(self) -> FileKeys:
+        """Return the keys of its rows in the copy; Parquet files get no dead rows."""
+        runs, dead = self.wanted.runs, self.wanted.dead
+        return FileKeys(without(runs, dead)[0], _NO_ROWS) if self.is_parquet else FileKeys(runs, dead)
+
+    @property
+    def is_parquet(self) -> bool:
+        """Return whether all of its columns are encoded again."""
+        return isinstance(self.columns, EncodedFile)
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the stripes to copy."""
+        stripes, chosen = self.wanted.source.events.tail.stripes, self.wanted.stripes
+        numbers = range(len(stripes)) if chosen is None else chosen
+        return sum(stripes[at].indexLength + stripes[at].dataLength for at in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +79,15 @@ class CopyPlan:
         files: to copy.
         gone: for files of the copy, positions of rows that are not shown any more, with the values of the partition.
         copied: the files of the copy as they are.
+        format: of the files of the copy.
+        why: the reason for it, as a sentence, for a new copy.
     """
 
     files: tuple[PlannedFile, ...] = ()
     gone: tuple[tuple[str, Longs, Values], ...] = ()
     copied: Mapping[Values, Sequence[TargetFile]] = field(default_factory=dict)
+    format: CopyFormat = CopyFormat.ORC
+    why: str = ""
 
     def shown_with(self, new: Sequence[NewFile]) -> dict[Values, list[TargetFile]]:
         """Return the files of the copy as they are once it has its new ones, which are in the order of `files`."""
@@ -77,8 +100,7 @@ class CopyPlan:
             for values, files in self.copied.items()
         }
         for planned, file in zip(self.files, new, strict=True):
-            keys = FileKeys(planned.wanted.runs, planned.wanted.dead)
-            shown.setdefault(planned.values, []).append(TargetFile(file.url, keys))
+            shown.setdefault(planned.values, []).append(TargetFile(file.url, planned.keys))
         return shown
 
     @property
@@ -99,17 +121,13 @@ class CopyPlan:
     @property
     def bytes(self) -> int:
         """Return the bytes of the stripes to copy."""
-        total = 0
-        for file in self.files:
-            stripes = file.wanted.source.events.tail.stripes
-            chosen = range(len(stripes)) if file.wanted.stripes is None else file.wanted.stripes
-            total += sum(stripes[at].indexLength + stripes[at].dataLength for at in chosen)
-        return total
+        return sum(file.bytes for file in self.files)
 
     @property
     def encoded(self) -> dict[str, str]:
         """Return the columns that are encoded again, at least in one file, with the reason."""
-        columns = (column for file in self.files for column in file.columns.encoded)
+        some = (file.columns for file in self.files)
+        columns = (column for one in some if isinstance(one, FileColumns) for column in one.encoded)
         return {column.field.name: column.why for column in columns}
 
 
@@ -131,6 +149,8 @@ def plan_copy(
     fields: Sequence[Field | None],
     copied: Mapping[Values, list[TargetFile]],
     added: Collection[int] = (),
+    *,
+    asked: str = AUTO,
 ) -> CopyPlan:
     """Compare a Hive table with its copy.
 
@@ -139,6 +159,7 @@ def plan_copy(
         fields: those of the copy in the same order; None for columns that are left out.
         copied: the files of the copy, by partition.
         added: the positions in `row` of columns that the copy does not have yet.
+        asked: the format of the copy; auto lets the files decide.
 
     Raises:
         RefusedError: a file cannot be copied; it is named.
@@ -147,15 +168,21 @@ def plan_copy(
     sources: dict[Values, list[SourceFile]] = {}
     for part in partitions:  # two directories may have one value: p=1 and p=01
         sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
-    files: list[PlannedFile] = []
+    wanted: list[tuple[Wanted, Values]] = []
     gone: list[tuple[str, Longs, Values]] = []
     for values in {**sources, **copied}:  # also partitions that the source no longer has
         here = sources.get(values, [])
         found = difference(here, copied.get(values, ()))
         _require_values_of_old_rows(here, found.wanted, row, added)
-        files += [PlannedFile(one, file_columns(one.source.events, row, fields), values) for one in found.wanted]
+        wanted += [(one, values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
-    return CopyPlan(tuple(files), tuple(gone), copied)
+    kind, why = chosen_format(asked, (one.source.events for one, _ in wanted), row, fields)
+    files = [
+        PlannedFile(piece, columns_of(one.source.events, row, fields, kind), values)
+        for one, values in wanted
+        for piece in (pieces(one) if kind is CopyFormat.PARQUET else (one,))
+    ]
+    return CopyPlan(tuple(files), tuple(gone), copied, kind, why)
 
 
 def _require_values_of_old_rows(
@@ -186,8 +213,6 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
     for file in events:
         if file.is_delete or not file.rows:
             continue
-        if file.format is not Format.ORC:
-            raise _refused(file, f"it is {file.format}, and only ORC is copied so far")
         if is_again and (file.synthetic is not None and not snapshot.listing.is_full_acid):
             raise _refused(file, "the rows of an insert-only table have no ids by which to compare them")
         if is_again and file.may_hold_changes:
@@ -210,7 +235,8 @@ def copied_files(target: Target, storage: Mapping[str, str] | None) -> dict[Valu
 
     def with_keys(file: CopiedFile) -> TargetFile:
         fs, path = open_file(file.url, storage)
-        raw = read_tail(ByteSource(fs, path)).user_metadata.get(RUNS)
+        is_orc = target.format == CopyFormat.ORC
+        raw = read_tail(ByteSource(fs, path)).user_metadata.get(RUNS) if is_orc else read_keys(fs, path)
         if raw is None:
             why = "it has no keys of the Hive table: acidctl did not write it"
             raise RefusedError(f"cannot compare {file.url} with its source", why, "migrate into a new table")
@@ -290,26 +316,40 @@ def write_copy(
     Args:
         new: takes the files.
         jobs: files at a time.
-        on_bytes: called with the bytes of each file that was copied.
+        on_bytes: called with the bytes that were read for each file.
 
     Raises:
         BadDataError, StorageError, VerifyError: a file cannot be read or written.
     """
-    by_id = {node.id: node for top in target.columns for node in top.walk()}
 
     def write(planned: PlannedFile) -> NewFile:
-        path = new.new_path(".orc")
-        copy = Splice(planned.wanted.source.events, planned.columns, planned.wanted.stripes)
-        made = copy.write(new.fs, path, {RUNS: planned.wanted.runs.to_bytes()})
-        on_bytes(made.tail.file_length)
-        return NewFile(target.url_of(new.fs, path), planned.values, metrics_of(made, by_id))
+        task = _task(planned, target, new)
+        metrics = write_file(task)
+        on_bytes(task.weight)
+        return NewFile(target.url_of(new.fs, task.path), planned.values, metrics)
 
     dead = []
     for planned, file in zip(plan.files, parallel.results(write, plan.files, jobs), strict=True):
         new.files.append(file)
-        if len(planned.wanted.dead):
-            dead.append((file.url, planned.wanted.dead, planned.values))
+        if len(planned.keys.dead):
+            dead.append((file.url, planned.keys.dead, planned.values))
     new.deletes.extend(parallel.results(partial(_write_deletes, target, new), [*plan.gone, *dead], jobs))
+
+
+def _task(planned: PlannedFile, target: Target, new: NewFiles) -> FileTask:
+    """Return a planned file as a task, with a path that no file has."""
+    wanted, keys = planned.wanted, planned.keys.runs.to_bytes()
+    return FileTask(
+        wanted.source.events,
+        planned.columns,
+        wanted.stripes,
+        wanted.dead,
+        text_of(keys) if planned.is_parquet else keys,
+        target.columns,
+        new.fs,
+        new.new_path(".parquet" if planned.is_parquet else ".orc"),
+        planned.bytes,
+    )
 
 
 def _write_deletes(target: Target, new: NewFiles, gone: tuple[str, Longs, Values]) -> NewDeletes:

@@ -14,8 +14,9 @@ from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_
 from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
+from acidctl.iceberg.file_tasks import AUTO, CopyFormat
 from acidctl.iceberg.proof import copy_digest, source_digest
-from acidctl.iceberg.target import DROPPED, SOURCE, SOURCE_ID, Target, Values, values_of
+from acidctl.iceberg.target import DROPPED, FORMAT, SOURCE, SOURCE_ID, Target, Values, values_of
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.convert.matching import table_row_type
@@ -32,6 +33,7 @@ class CopyRequest:
 
     Args:
         dropped: names of columns that are left out.
+        asked: the format of the data files: orc, parquet, or auto.
 
     Attributes:
         target: None before it is created.
@@ -39,7 +41,12 @@ class CopyRequest:
     """
 
     def __init__(
-        self, table: Table, opened: OpenedTarget, dropped: Sequence[str], storage: Mapping[str, str] | None
+        self,
+        table: Table,
+        opened: OpenedTarget,
+        dropped: Sequence[str],
+        storage: Mapping[str, str] | None,
+        asked: str = AUTO,
     ) -> None:
         self._table, self._opened, self._storage = table, opened, storage
         self.target = opened.find()
@@ -48,6 +55,7 @@ class CopyRequest:
         self._snapshots: Sequence[Snapshot] = table.snapshots_at(None)
         self._row = self._row_type()
         self._dropped = self._left_out(dropped)
+        self._format = self._of_copy(asked)
         self._wanted = [name.lower() not in self._dropped for name in self._row.names]
         keys = [(column.name, column.type) for column in table.partition_of(table.found[0])]
         kept = [pair for pair, is_wanted in zip(self._row.fields(), self._wanted, strict=True) if is_wanted]
@@ -96,6 +104,19 @@ class CopyRequest:
             dropped = self.target.dropped
         return dropped
 
+    def _of_copy(self, asked: str) -> str:
+        """Return the wanted format: that of the copy, if it exists.
+
+        Raises:
+            UsageProblem: the copy has another one.
+        """
+        if not (self.target and self.target.source[0]):
+            return asked
+        if asked not in (AUTO, self.target.format):
+            hint = "leave out --format, or migrate into a new table"
+            raise UsageProblem(f"the files of the copy are {self.target.format}", "", hint)
+        return self.target.format
+
     @property
     def columns(self) -> dict[str, str]:
         """Return Iceberg's type of each column."""
@@ -110,7 +131,7 @@ class CopyRequest:
         ]
         if not times:
             return changes
-        return (*changes, f"Iceberg's readers cut the nanoseconds of {', '.join(times)} to microseconds")
+        return (*changes, f"nanoseconds of {', '.join(times)} are cut to microseconds")
 
     def require_state(self, *, is_again: bool) -> None:
         """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
@@ -143,13 +164,13 @@ class CopyRequest:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
         target = self.target
         if target and target.seen == self._seen and not self.changes:
-            return CopyPlan()
+            return CopyPlan(format=CopyFormat(target.format))
         copied = copied_files(target, self._storage) if target else {}
         fields = iter(changed_fields(self._fields, target.columns) if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
         names = {change.new.name for change in self.changes if change.old is None}
         added = [at for at, name in enumerate(self._row.names) if name.lower() in names]
-        return plan_copy(self._partitions(), self._row, into, copied, added)
+        return plan_copy(self._partitions(), self._row, into, copied, added, asked=self._format)
 
     def _partitions(self) -> Iterator[Partition]:
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
@@ -174,7 +195,13 @@ class CopyRequest:
             StorageError: nobody knows whether it was committed; what is said of other errors leaves nothing behind.
         """
         if self.target is None:
-            properties = {SOURCE: self._source[0], SOURCE_ID: self._source[1], DROPPED: json.dumps(self._dropped)}
+            self._format = plan.format
+            properties = {
+                SOURCE: self._source[0],
+                SOURCE_ID: self._source[1],
+                DROPPED: json.dumps(self._dropped),
+                FORMAT: plan.format,
+            }
             self.target = self._opened.create(self._fields, self._keys, properties)
             if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
                 plan = self.plan()  # PyIceberg gave other ids

@@ -45,6 +45,9 @@ SOURCE_ID = "acidctl.source-id"
 DROPPED = "acidctl.dropped"
 """The table property with the names of the columns that were left out, as JSON."""
 
+FORMAT = "acidctl.format"
+"""The table property with the format of the data files, which catch-ups keep."""
+
 SEEN = "acidctl.seen"
 """The table property with a digest of the files and write ids of the source that the copy shows."""
 
@@ -157,6 +160,11 @@ class Target:
         return self.table.properties.get(SOURCE, ""), self.table.properties.get(SOURCE_ID, "")
 
     @property
+    def format(self) -> str:
+        """Return the format of the data files."""
+        return "parquet" if self.table.properties.get(FORMAT) == "parquet" else "orc"
+
+    @property
     def write_ids(self) -> str | None:
         """Return the write-id lists that the current snapshot shows; None if acidctl did not make the snapshot."""
         snapshot = self.table.current_snapshot()
@@ -250,7 +258,7 @@ class Target:
                 delta = RowDelta(transaction, operation, {WRITE_IDS: write_ids})
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
-                    delta.append_data_file(_data_file(file, spec))
+                    delta.append_data_file(_data_file(file, spec, self.format))
                 delta.commit()
         except (CommitFailedException, ValidationException) as error:
             raise ConflictError(
@@ -319,7 +327,7 @@ def create_target(
     properties = {
         **properties,
         "format-version": "2",
-        "write.format.default": "orc",
+        "write.format.default": properties.get(FORMAT, "orc"),
         "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
     }
     try:
@@ -353,12 +361,12 @@ def _stored(value: PartitionValue, kind: str) -> Any:
     return (past.days * 86400 + past.seconds) * 1_000_000 + past.microseconds
 
 
-def _data_file(file: NewFile, spec: int) -> manifest.DataFile:
+def _data_file(file: NewFile, spec: int, kind: str) -> manifest.DataFile:
     found = file.metrics
     made = manifest.DataFile.from_args(
         content=manifest.DataFileContent.DATA,
         file_path=file.url,
-        file_format=manifest.FileFormat.ORC,
+        file_format=manifest.FileFormat(kind.upper()),
         partition=Record(*file.values),
         record_count=found.rows,
         file_size_in_bytes=found.length,

@@ -29,6 +29,12 @@ class MigrateOptions(Options):
     drop_column: tuple[str, ...] = option(
         (), "--drop-column", kind=Kind.LIST, help="Leave out this column. Repeatable."
     )
+    format: str = option(
+        "auto",
+        "--format",
+        choices=("auto", "orc", "parquet"),
+        help="Format of the data files; auto says why in the plan.",
+    )
     target_location: str | None = option(
         None, "--target-location", metavar="URL", help="Directory of the new table. Default: the catalog's choice."
     )
@@ -50,6 +56,7 @@ class Migrated(Outcome):
         target: the Iceberg table, as the user named it.
         rows, deleted: rows that the copy gets, and rows of the copy that are gone.
         files, bytes: to copy, or copied.
+        format, why: of the data files, and the reason if it was chosen now.
         encoded: columns that are encoded again, with the reason.
         columns: the columns of the copy with Iceberg's types.
         notes: changes of columns, and what Iceberg does not keep, in words.
@@ -62,6 +69,8 @@ class Migrated(Outcome):
     deleted: int = 0
     files: int = 0
     bytes: int = 0
+    format: str
+    why: str = ""
     encoded: Mapping[str, str]
     columns: Mapping[str, str]
     notes: tuple[str, ...] = ()
@@ -83,6 +92,8 @@ class Migrated(Outcome):
         return f"{self.location}: copy to {self.target}{planned}: {', '.join(amounts)} ({size}){proof}"
 
     def remarks(self) -> Iterator[Remark]:
+        if self.why:
+            yield Remark(self.why)
         for name, why in self.encoded.items():
             yield Remark(f"column {name} is encoded again: {why}")
         for text in self.notes:
@@ -98,6 +109,7 @@ class Migrated(Outcome):
         return {
             "verb": "migrate",
             "target": self.target,
+            "format": self.format,
             "snapshotId": self.snapshot,
             "filesCopied": self.files,
             "bytesCopied": self.bytes,
@@ -136,7 +148,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
     from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
 
-    request = CopyRequest(table, opened, options.drop_column, selection.storage)
+    request = CopyRequest(table, opened, options.drop_column, selection.storage, options.format)
     shown = table.path if not is_hive_name(place) else place
     request.require_state(is_again=options.catch_up)
     plan = request.plan()
@@ -150,6 +162,8 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             deleted=plan.deleted,
             files=len(plan.files),
             bytes=plan.bytes,
+            format=str(plan.format),
+            why=plan.why,
             encoded=plan.encoded,
             columns=request.columns,
             notes=request.notes,

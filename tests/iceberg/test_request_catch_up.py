@@ -65,14 +65,15 @@ def rows(to: Path) -> list[Any]:
     )
 
 
+@pytest.mark.parametrize("kind", ["auto", "parquet"])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_copy_follows_its_table(seed: int, tmp_path: Path) -> None:
+def test_a_copy_follows_its_table(seed: int, kind: str, tmp_path: Path) -> None:
     choice, made = random.Random(seed), Made(tmp_path / "t")
     made.path.mkdir()
     while not made.values:
         step(made, choice)
     for _ in range(9):
-        done = copy(made.path, tmp_path / "copy")
+        done = copy(made.path, tmp_path / "copy", format=kind)
         expected = sorted((tuple(row.values()) for row in made.rows_at(made.last).values()), key=str)
         assert rows(tmp_path / "copy") == expected
         assert (
