@@ -19,7 +19,16 @@ from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
 from acidctl.iceberg.fields import Field
-from acidctl.iceberg.file_tasks import AUTO, CopyFormat, FileTask, chosen_format, columns_of, write_file
+from acidctl.iceberg.file_tasks import (
+    AUTO,
+    CopyFormat,
+    Engine,
+    FileTask,
+    WrittenFile,
+    chosen_format,
+    columns_of,
+    in_threads,
+)
 from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs, without
 from acidctl.iceberg.orc_files.splice import FileColumns
 from acidctl.iceberg.parquet_files.encode import EncodedFile, pieces
@@ -32,7 +41,7 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import fields_of
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes, open_sources
-from acidctl.storage.port import FileSystem, join
+from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.registry import open_location
 
 _NO_ROWS = np.zeros(0, np.int64)
@@ -288,7 +297,7 @@ class NewFiles:
         self.fs, self.folder = fs, folder
         self.files: list[NewFile] = []
         self.deletes: list[NewDeletes] = []
-        self._paths: list[str] = []
+        self._run = f"acidctl-{uuid.uuid4()}"
 
     def __enter__(self) -> NewFiles:
         self.fs.make_dirs(self.folder)
@@ -297,47 +306,59 @@ class NewFiles:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if kind is None or (self.may_be_shown and not isinstance(error, ConflictError)):
             return
-        for path in self._paths:
-            with suppress(AcidctlError):
-                self.fs.remove_tree(path)
+        self.remove()
 
-    def new_path(self, suffix: str) -> str:
-        """Return a path that no file has."""
-        path = f"{self.folder}/acidctl-{uuid.uuid4()}{suffix}"
-        self._paths.append(path)
-        return path
+    def start_of(self, number: int) -> str:
+        """Return the beginning of the path of a file of this run."""
+        return f"{self.folder}/{self._run}-{number}"
+
+    def remove(self, kept: Collection[str] = ()) -> None:
+        """Remove the files of this run but those that are kept, whichever process wrote them."""
+        with suppress(AcidctlError):
+            for entry in self.fs.list_dir(self.folder).entries:
+                path = join(self.folder, base_name(entry.path))
+                if base_name(path).startswith(self._run) and path not in kept:
+                    self.fs.remove_tree(path)
 
 
 def write_copy(
-    plan: CopyPlan, target: Target, new: NewFiles, jobs: int, on_bytes: Callable[[int], None] = lambda _: None
+    plan: CopyPlan,
+    target: Target,
+    new: NewFiles,
+    jobs: int,
+    on_bytes: Callable[[int], None] = lambda _: None,
+    *,
+    engine: Engine | None = None,
 ) -> None:
     """Write the files of a plan.
 
     Args:
         new: takes the files.
-        jobs: files at a time.
+        jobs: files at a time in this process.
         on_bytes: called with the bytes that were read for each file.
+        engine: writes the data files instead of this process; the same file may then be written more than once.
 
     Raises:
         BadDataError, StorageError, VerifyError: a file cannot be read or written.
     """
-
-    def write(planned: PlannedFile) -> NewFile:
-        task = _task(planned, target, new)
-        metrics = write_file(task)
-        on_bytes(task.weight)
-        return NewFile(target.url_of(new.fs, task.path), planned.values, metrics)
-
-    dead = []
-    for planned, file in zip(plan.files, parallel.results(write, plan.files, jobs), strict=True):
+    tasks = [_task(planned, target, new, number) for number, planned in enumerate(plan.files)]
+    made: dict[int, WrittenFile] = {}
+    for number, written in (engine or in_threads(jobs))(tasks):
+        made[number] = written
+        on_bytes(tasks[number].weight)
+    if engine:
+        new.remove({written.path for written in made.values()})
+    gone = list(plan.gone)
+    for number, planned in enumerate(plan.files):
+        file = NewFile(target.url_of(new.fs, made[number].path), planned.values, made[number].metrics)
         new.files.append(file)
         if len(planned.keys.dead):
-            dead.append((file.url, planned.keys.dead, planned.values))
-    new.deletes.extend(parallel.results(partial(_write_deletes, target, new), [*plan.gone, *dead], jobs))
+            gone.append((file.url, planned.keys.dead, planned.values))
+    write = partial(_write_deletes, target, new)
+    new.deletes.extend(parallel.results(write, list(enumerate(gone)), jobs))
 
 
-def _task(planned: PlannedFile, target: Target, new: NewFiles) -> FileTask:
-    """Return a planned file as a task, with a path that no file has."""
+def _task(planned: PlannedFile, target: Target, new: NewFiles, number: int) -> FileTask:
     wanted, keys = planned.wanted, planned.keys.runs.to_bytes()
     return FileTask(
         wanted.source.events,
@@ -347,15 +368,15 @@ def _task(planned: PlannedFile, target: Target, new: NewFiles) -> FileTask:
         text_of(keys) if planned.is_parquet else keys,
         target.columns,
         new.fs,
-        new.new_path(".parquet" if planned.is_parquet else ".orc"),
+        new.start_of(number),
         planned.bytes,
     )
 
 
-def _write_deletes(target: Target, new: NewFiles, gone: tuple[str, Longs, Values]) -> NewDeletes:
+def _write_deletes(target: Target, new: NewFiles, gone: tuple[int, tuple[str, Longs, Values]]) -> NewDeletes:
     """Write one file with the positions of deleted rows of one data file."""
-    url, positions, values = gone
-    path = new.new_path("-deletes.parquet")
+    number, (url, positions, values) = gone
+    path = f"{new.start_of(number)}-deletes.parquet"
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), [url]).cast(pa.string())
     with new.fs.open_output(path) as sink:
         pq.write_table(pa.table([column, pa.array(positions)], schema=_DELETES), sink, compression="zstd")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from acidctl.base import parallel
 from acidctl.base.errors import RefusedError
 from acidctl.iceberg.fields import DAY_KINDS, Field, may_have_old_days
 from acidctl.iceberg.keys import RUNS, Longs
@@ -91,7 +93,7 @@ class FileTask:
         dead: positions in these stripes of rows that the copy must not show.
         keys: of the rows of the new file, as its footer has them.
         fields: the columns of the copy.
-        fs, path: the new file.
+        fs, start: the store and the beginning of the path; each attempt adds an end of its own.
         weight: the bytes of the stripes.
     """
 
@@ -102,19 +104,39 @@ class FileTask:
     keys: bytes
     fields: tuple[Field, ...]
     fs: FileSystem
-    path: str
+    start: str
     weight: int
 
 
-def write_file(task: FileTask) -> Metrics:
-    """Write a file, compare its bytes, and return its metrics.
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """The file that an attempt wrote."""
+
+    path: str
+    metrics: Metrics
+
+
+Engine = Callable[[Sequence[FileTask]], Iterator[tuple[int, WrittenFile]]]
+"""Yields the index and the result of each task, as they end, and raises the error of one that fails."""
+
+
+def in_threads(jobs: int) -> Engine:
+    """Return an engine that writes so many files at a time in this process."""
+    return lambda tasks: enumerate(parallel.results(write_file, tasks, jobs))
+
+
+def write_file(task: FileTask) -> WrittenFile:
+    """Write a file, and compare its bytes.
 
     Raises:
         BadDataError, StorageError, VerifyError: a file cannot be read or written.
         RefusedError: Iceberg cannot hold a time.
     """
-    if isinstance(task.columns, EncodedFile):
-        place = task.fs, task.path
-        return write_parquet(task.source, task.columns, *place, stripes=task.stripes, dead=task.dead, keys=task.keys)
-    made = Splice(task.source, task.columns, task.stripes).write(task.fs, task.path, {RUNS: task.keys})
-    return metrics_of(made, {node.id: node for top in task.fields for node in top.walk()})
+    source, columns, path = task.source, task.columns, f"{task.start}-{uuid.uuid4()}"
+    if isinstance(columns, EncodedFile):
+        path = f"{path}.parquet"
+        metrics = write_parquet(source, columns, task.fs, path, stripes=task.stripes, dead=task.dead, keys=task.keys)
+        return WrittenFile(path, metrics)
+    path = f"{path}.orc"
+    made = Splice(source, columns, task.stripes).write(task.fs, path, {RUNS: task.keys})
+    return WrittenFile(path, metrics_of(made, {node.id: node for top in task.fields for node in top.walk()}))

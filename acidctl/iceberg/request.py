@@ -14,7 +14,7 @@ from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_
 from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
-from acidctl.iceberg.file_tasks import AUTO, CopyFormat
+from acidctl.iceberg.file_tasks import AUTO, CopyFormat, Engine
 from acidctl.iceberg.proof import copy_digest, source_digest
 from acidctl.iceberg.target import DROPPED, FORMAT, SOURCE, SOURCE_ID, Target, Values, values_of
 from acidctl.location.snapshot import Snapshot
@@ -178,11 +178,18 @@ class CopyRequest:
             yield Partition(snapshot, values_of(self._keys, values))
 
     def carry_out(
-        self, plan: CopyPlan, jobs: int, on_bytes: Callable[[int], None], *, proves: bool
+        self,
+        plan: CopyPlan,
+        jobs: int,
+        on_bytes: Callable[[int], None],
+        *,
+        proves: bool,
+        engine: Engine | None = None,
     ) -> tuple[int | None, str]:
         """Write the files of a plan, compare all rows, and commit.
 
         Args:
+            jobs, on_bytes, engine: see :func:`acidctl.iceberg.copy.write_copy`.
             proves: compare the rows; nothing is committed if they differ.
 
         Returns:
@@ -215,7 +222,7 @@ class CopyRequest:
         fs, path = open_location(target.location, self._storage)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         with NewFiles(fs, join(path, "data")) as new:
-            write_copy(plan, target, new, jobs, on_bytes)
+            write_copy(plan, target, new, jobs, on_bytes, engine=engine)
             expected = plan.shown_with(new.files)
             proof = self._compared(target, expected) if proves else ""
             new.may_be_shown = True

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import RefusedError
 from acidctl.location.arguments import is_hive_name
 from acidctl.outcome import Outcome, Remark, Result
+from acidctl.verbs.engine import EngineOptions
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.options import REQUIRED, Kind, Options, option
+from acidctl.verbs.options import REQUIRED, Kind, option
 from acidctl.verbs.reading.cat import table_of
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
+    from acidctl.iceberg.file_tasks import Engine
+    from acidctl.rows.scan.table import Table
     from acidctl.verbs.selection import Selection
+
+_JOBS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class MigrateOptions(Options):
+class MigrateOptions(EngineOptions):
     """The options of `acidctl migrate`."""
+
+    engine: str = option("local", "--engine", choices=("spark", "local"), help="Spark, or this process without Java.")
 
     to: str = option(
         REQUIRED, "--to", metavar="TARGET", help="The Iceberg table: iceberg:CATALOG/db.table, or a directory."
@@ -45,7 +53,7 @@ class MigrateOptions(Options):
     proof: bool = option(
         True, "--proof/--no-proof", typed=True, help="Compare all rows of both tables before the commit (default)."
     )
-    jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Files at a time.")
+    jobs: int | None = option(None, "--jobs", kind=Kind.COUNT, help="Files at a time of --engine local; by default 4.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +142,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     """
     from acidctl.iceberg.catalogs.open_target import open_target
 
+    options.check("--jobs", options.jobs)
     place = selection.places[0]
     if is_hive_name(place):
         selection.resolver.require_warehouse(place).read_lock = True  # no cleaner takes files away meanwhile
@@ -182,6 +191,21 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             return
         what = f"{human_count(plan.rows, 'row')} of {shown} to {options.to}"
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", (shown,)))
-    with events.progress("copying", plan.bytes, is_bytes=True) as progress:
-        snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proves=options.proof)
+    with events.progress("copying", plan.bytes, is_bytes=True) as progress, _engine(options, table, events) as engine:
+        snapshot, proof = request.carry_out(
+            plan, options.jobs or _JOBS, progress.advance, proves=options.proof, engine=engine
+        )
     yield outcome(Result.WRITTEN, snapshot, proof)
+
+
+@contextmanager
+def _engine(options: MigrateOptions, table: Table, events: Events) -> Iterator[Engine | None]:
+    """Give what writes the files; None for this process."""
+    if options.is_local:
+        yield None
+        return
+    from acidctl.spark.copy_engine import spark_copies
+
+    stores = [found.fs.spec for found in table.found]
+    with spark_copies(options.spark(f"acidctl-migrate-{table.path.rpartition('/')[2]}", stores), events.note) as engine:
+        yield engine
