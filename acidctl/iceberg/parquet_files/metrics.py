@@ -63,9 +63,7 @@ def _bounds(leaf: Leaf, statistics: Sequence[Any]) -> tuple[bytes, bytes | None]
         return text_bounds(low, high)
     if kind == "decimal":
         return _decimal(low), _decimal(high)
-    if kind in ("float", "double"):
-        return packed(_SHAPES[kind], low or -0.0, high or 0.0)  # -0.0 and 0.0 are one value to the writer
-    return packed(_SHAPES[kind], low, high)
+    return packed(_SHAPES[kind], low, high)  # Arrow's zeros are -0.0 below and 0.0 above
 
 
 def _decimal(number: int) -> bytes:

@@ -143,8 +143,10 @@ def test_metrics_are_those_of_the_rows(tmp_path: Path) -> None:
     assert int.from_bytes(metrics.lower[4], "big", signed=True) == -(10**29)
     assert (metrics.lower[5], metrics.upper[5]) == (packing.pack("<d", -2.5), packing.pack("<d", 0.0))
     assert (metrics.lower[inside], metrics.upper[inside]) == (packing.pack("<i", 7),) * 2
-    assert not {7, 8, 9} & metrics.lower.keys(), "lists, bytes, and a column with NaN have no bounds"
-    assert set(metrics.sizes) == {1, 2, 3, 4, 5, inside, fields_for(row)[6].children[0].id, 8, 9}
+    element = fields_for(row)[6].children[0].id
+    assert not {element, 8, 9} & metrics.lower.keys(), "lists, bytes, and a column with NaN have no bounds"
+    assert not {7, element} & metrics.values.keys()
+    assert set(metrics.sizes) == {1, 2, 3, 4, 5, inside, element, 8, 9}
 
 
 def test_columns_that_were_changed_in_hive(tmp_path: Path) -> None:
@@ -166,7 +168,16 @@ def test_columns_that_were_changed_in_hive(tmp_path: Path) -> None:
     assert metrics.nulls[5] == 2
 
 
-def test_a_time_that_iceberg_cannot_hold_is_refused() -> None:
+def test_what_the_two_hives_convert_differently_is_refused(tmp_path: Path) -> None:
+    write_by_pyorc(tmp_path / "t" / D1, [insert(1, 0, (1.1,))], schema=EVENTS.format("struct<a:float>"))
+    with pytest.raises(RefusedError, match="column a is float there and string in the result"):
+        encoded(tmp_path / "t", struct(a=OrcType("string")))
+
+
+def test_times_of_any_year_but_those_that_iceberg_cannot_hold() -> None:
+    old = wide(np.array([-(1 << 35)]), np.array([1999]), pa.array([1]), instant=False)
+    micros = stored_values(old, pa.timestamp("us"), "t", "here").cast(pa.int64())
+    assert micros.to_pylist() == [-(1 << 35) * 10**6 + 1]
     far = wide(np.array([1 << 50]), np.array([0]), pa.array([1]), instant=False)
     with pytest.raises(RefusedError, match="column t of"):
         stored_values(far, pa.timestamp("us"), "t", "here")
@@ -219,3 +230,31 @@ def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert footer.num_row_groups == len(metrics.offsets) == 4
     assert (metrics.lower[1], metrics.upper[1]) == (packing.pack("<i", 1), packing.pack("<i", 999))
     assert pq.read_table(path)["id"].to_pylist() == list(range(1, 1000))
+
+
+def test_dead_rows_of_several_stripes(tmp_path: Path) -> None:
+    row = struct(id=OrcType("int"))
+    parts = [
+        acid_batch(pa.RecordBatch.from_pydict({"id": pa.array([2 * at, 2 * at + 1], pa.int32())}), 2 * at)
+        for at in range(4)
+    ]
+    write_acid(tmp_path / "t" / "delta_0000007_0000007_0000" / "bucket_00000", *parts, row=row)
+    path, _ = encoded(tmp_path / "t", dead=np.array([0, 3, 6]))
+    assert pq.read_table(path)["id"].to_pylist() == [1, 2, 4, 5, 7]
+    path.unlink()
+    path, _ = encoded(tmp_path / "t", stripes=(1, 3), dead=np.array([0, 3]))
+    assert pq.read_table(path)["id"].to_pylist() == [3, 6]
+
+
+def test_bounds_are_those_of_all_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of NULLs alone have none and need none; long texts have none in the footer."""
+    monkeypatch.setattr(encode, "_ROW_GROUP", 1)
+    numbers = pa.array([None, 7, 3], pa.int32())
+    batch = pa.RecordBatch.from_pydict({"same": ["x"] * 3, "id": numbers, "long": ["a", "b" * 100_000, "c"]})
+    row = struct(same=OrcType("string"), id=OrcType("int"), long=OrcType("string"))
+    write_acid(tmp_path / "t" / D1 / "bucket_00000", acid_batch(batch, write_id=1), row=row)
+    path, metrics = encoded(tmp_path / "t")
+    assert pq.read_metadata(path).num_row_groups == 3
+    assert (metrics.nulls[2], metrics.lower[2], metrics.upper[2]) == (1, packing.pack("<i", 3), packing.pack("<i", 7))
+    assert 3 not in metrics.lower
+    assert metrics.offsets[0] == 4, "the dictionary is the first page"
