@@ -22,19 +22,29 @@ from acidctl.compaction.proof.checksum import RowProof
 from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
 from acidctl.iceberg.directories import by_directories
 from acidctl.iceberg.fields import Field
-from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs
-from acidctl.iceberg.orc_files.metrics import metrics_of
-from acidctl.iceberg.orc_files.splice import FileColumns, Splice, file_columns
+from acidctl.iceberg.file_tasks import (
+    AUTO,
+    CopyFormat,
+    Engine,
+    FileTask,
+    WrittenFile,
+    chosen_format,
+    columns_of,
+    in_threads,
+)
+from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs, without
+from acidctl.iceberg.orc_files.splice import FileColumns
+from acidctl.iceberg.parquet_files.encode import EncodedFile, pieces
+from acidctl.iceberg.parquet_files.read import read_keys, text_of
 from acidctl.iceberg.target import FILE_PATH, POSITION, CopiedFile, NewDeletes, NewFile, Target, Values
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import fields_of
-from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes, open_sources
-from acidctl.storage.port import FileSystem, join
+from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.registry import open_location
 
 _NO_ROWS = np.zeros(0, np.int64)
@@ -51,8 +61,26 @@ class PlannedFile:
     """A file that is going to be copied."""
 
     wanted: Wanted
-    columns: FileColumns
+    columns: FileColumns | EncodedFile
     values: Values
+
+    @property
+    def keys(self) -> FileKeys:
+        """Return the keys of its rows in the copy; Parquet files get no dead rows."""
+        runs, dead = self.wanted.runs, self.wanted.dead
+        return FileKeys(without(runs, dead)[0], _NO_ROWS) if self.is_parquet else FileKeys(runs, dead)
+
+    @property
+    def is_parquet(self) -> bool:
+        """Return whether all of its columns are encoded again."""
+        return isinstance(self.columns, EncodedFile)
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the stripes to copy."""
+        stripes, chosen = self.wanted.source.events.tail.stripes, self.wanted.stripes
+        numbers = range(len(stripes)) if chosen is None else chosen
+        return sum(stripes[at].indexLength + stripes[at].dataLength for at in numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +93,8 @@ class CopyPlan:
         copied: the files of the copy as they are.
         source: the number and the checksum of the keys that the source shows, by partition.
         has_keys: the keys of both are the same; those of an insert-only table change when it is compacted.
+        format: of the files of the copy.
+        why: the reason for it, as a sentence, for a new copy.
     """
 
     files: tuple[PlannedFile, ...] = ()
@@ -72,6 +102,8 @@ class CopyPlan:
     copied: Mapping[Values, Sequence[TargetFile]] = field(default_factory=dict)
     source: Mapping[Values, RowProof] = field(default_factory=dict)
     has_keys: bool = True
+    format: CopyFormat = CopyFormat.ORC
+    why: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -91,17 +123,13 @@ class CopyPlan:
     @property
     def bytes(self) -> int:
         """Return the bytes of the stripes to copy."""
-        total = 0
-        for file in self.files:
-            stripes = file.wanted.source.events.tail.stripes
-            chosen = range(len(stripes)) if file.wanted.stripes is None else file.wanted.stripes
-            total += sum(stripes[at].indexLength + stripes[at].dataLength for at in chosen)
-        return total
+        return sum(file.bytes for file in self.files)
 
     @property
     def encoded(self) -> dict[str, str]:
         """Return the columns that are encoded again, at least in one file, with the reason."""
-        columns = (column for file in self.files for column in file.columns.encoded)
+        some = (file.columns for file in self.files)
+        columns = (column for one in some if isinstance(one, FileColumns) for column in one.encoded)
         return {column.field.name: column.why for column in columns}
 
 
@@ -125,6 +153,7 @@ def plan_copy(
     added: Collection[int] = (),
     *,
     lists: Sequence[ValidWriteIds] = (),
+    asked: str = AUTO,
 ) -> CopyPlan:
     """Compare a Hive table with its copy.
 
@@ -134,6 +163,7 @@ def plan_copy(
         copied: the files of the copy, by partition.
         added: the positions in `row` of columns that the copy does not have yet.
         lists: the write-id lists that the copy shows.
+        asked: the format of the copy; auto lets the files decide.
 
     Raises:
         RefusedError: a file cannot be copied; it is named.
@@ -145,7 +175,7 @@ def plan_copy(
         sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
         snapshots.setdefault(part.values, []).append(part.snapshot)
     has_keys = all(snapshot.listing.is_full_acid for here in snapshots.values() for snapshot in here)
-    files: list[PlannedFile] = []
+    wanted: list[tuple[Wanted, Values]] = []
     gone: list[tuple[str, Longs, Values]] = []
     for values in {**sources, **copied}:  # also partitions that the source no longer has
         here = sources.get(values, [])
@@ -154,10 +184,16 @@ def plan_copy(
         else:
             found = by_directories(snapshots.get(values, ()), here, copied.get(values, ()), lists)
         _require_values_of_old_rows(here, found.wanted, row, added)
-        files += [PlannedFile(one, file_columns(one.source.events, row, fields), values) for one in found.wanted]
+        wanted += [(one, values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
+    kind, why = chosen_format(asked, (one.source.events for one, _ in wanted), row, fields)
+    files = [
+        PlannedFile(piece, columns_of(one.source.events, row, fields, kind), values)
+        for one, values in wanted
+        for piece in (pieces(one) if kind is CopyFormat.PARQUET else (one,))
+    ]
     shown = {values: sum((file.keys.proof() for file in here), RowProof()) for values, here in sources.items()}
-    return CopyPlan(tuple(files), tuple(gone), copied, shown, has_keys)
+    return CopyPlan(tuple(files), tuple(gone), copied, shown, has_keys, kind, why)
 
 
 def _require_values_of_old_rows(
@@ -188,8 +224,6 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
     for file in events:
         if file.is_delete or not file.rows:
             continue
-        if file.format is not Format.ORC:
-            raise _refused(file, f"it is {file.format}, and only ORC is copied so far")
         found = source_file(file, snapshot, deletes)
         if is_again and found.has_changes:
             raise _refused(file, "rows were updated in place, as Hive 2 did")
@@ -208,7 +242,7 @@ def copied_files(target: Target, storage: Mapping[str, str] | None) -> dict[Valu
     """
     files = list(target.files())
     deleted = _deleted((url for file in files for url in file.delete_urls), storage)
-    return _with_keys(files, deleted, storage)
+    return _with_keys(files, deleted, storage, target.format)
 
 
 def written_files(
@@ -219,7 +253,7 @@ def written_files(
     The new files are read again: the keys of their rows, and the positions of deleted rows.
     """
     deleted = _deleted((file.url for file in new.deletes), storage)
-    added = _with_keys(new.files, deleted, storage)
+    added = _with_keys(new.files, deleted, storage, plan.format)
     shown = {
         values: [
             TargetFile(file.url, FileKeys(file.keys.runs, np.union1d(file.keys.dead, deleted.get(file.url, _NO_ROWS))))
@@ -233,11 +267,15 @@ def written_files(
 
 
 def _with_keys(
-    files: Sequence[CopiedFile | NewFile], deleted: Mapping[str, Longs], storage: Mapping[str, str] | None
+    files: Sequence[CopiedFile | NewFile],
+    deleted: Mapping[str, Longs],
+    storage: Mapping[str, str] | None,
+    kind: str,
 ) -> dict[Values, list[TargetFile]]:
     def with_keys(file: CopiedFile | NewFile) -> TargetFile:
         fs, path = open_file(file.url, storage)
-        raw = read_tail(ByteSource(fs, path)).user_metadata.get(RUNS)
+        is_orc = kind == CopyFormat.ORC
+        raw = read_tail(ByteSource(fs, path)).user_metadata.get(RUNS) if is_orc else read_keys(fs, path)
         if raw is None:
             why = "it has no keys of the Hive table: acidctl did not write it"
             raise RefusedError(f"cannot compare {file.url} with its source", why, "migrate into a new table")
@@ -289,7 +327,7 @@ class NewFiles:
         self.fs, self.folder = fs, folder
         self.files: list[NewFile] = []
         self.deletes: list[NewDeletes] = []
-        self._paths: list[str] = []
+        self._run = f"acidctl-{uuid.uuid4()}"
 
     def __enter__(self) -> NewFiles:
         self.fs.make_dirs(self.folder)
@@ -298,51 +336,77 @@ class NewFiles:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if kind is None or (self.may_be_shown and not isinstance(error, ConflictError)):
             return
-        for path in self._paths:
-            with suppress(AcidctlError):
-                self.fs.remove_tree(path)
+        self.remove()
 
-    def new_path(self, suffix: str) -> str:
-        """Return a path that no file has."""
-        path = f"{self.folder}/acidctl-{uuid.uuid4()}{suffix}"
-        self._paths.append(path)
-        return path
+    def start_of(self, number: int) -> str:
+        """Return the beginning of the path of a file of this run."""
+        return f"{self.folder}/{self._run}-{number}"
+
+    def remove(self, kept: Collection[str] = ()) -> None:
+        """Remove the files of this run but those that are kept, whichever process wrote them."""
+        with suppress(AcidctlError):
+            for entry in self.fs.list_dir(self.folder).entries:
+                path = join(self.folder, base_name(entry.path))
+                if base_name(path).startswith(self._run) and path not in kept:
+                    self.fs.remove_tree(path)
 
 
 def write_copy(
-    plan: CopyPlan, target: Target, new: NewFiles, jobs: int, on_bytes: Callable[[int], None] = lambda _: None
+    plan: CopyPlan,
+    target: Target,
+    new: NewFiles,
+    jobs: int,
+    on_bytes: Callable[[int], None] = lambda _: None,
+    *,
+    engine: Engine | None = None,
 ) -> None:
     """Write the files of a plan.
 
     Args:
         new: takes the files.
-        jobs: files at a time.
-        on_bytes: called with the bytes of each file that was copied.
+        jobs: files at a time in this process.
+        on_bytes: called with the bytes that were read for each file.
+        engine: writes the data files instead of this process; the same file may then be written more than once.
 
     Raises:
         BadDataError, StorageError, VerifyError: a file cannot be read or written.
     """
-    by_id = {node.id: node for top in target.columns for node in top.walk()}
-
-    def write(planned: PlannedFile) -> NewFile:
-        path = new.new_path(".orc")
-        copy = Splice(planned.wanted.source.events, planned.columns, planned.wanted.stripes)
-        made = copy.write(new.fs, path, {RUNS: planned.wanted.runs.to_bytes()})
-        on_bytes(made.tail.file_length)
-        return NewFile(target.url_of(new.fs, path), planned.values, metrics_of(made, by_id))
-
-    dead = []
-    for planned, file in zip(plan.files, parallel.results(write, plan.files, jobs), strict=True):
+    tasks = [_task(planned, target, new, number) for number, planned in enumerate(plan.files)]
+    made: dict[int, WrittenFile] = {}
+    for number, written in (engine or in_threads(jobs))(tasks):
+        made[number] = written
+        on_bytes(tasks[number].weight)
+    if engine:
+        new.remove({written.path for written in made.values()})
+    gone = list(plan.gone)
+    for number, planned in enumerate(plan.files):
+        file = NewFile(target.url_of(new.fs, made[number].path), planned.values, made[number].metrics)
         new.files.append(file)
-        if len(planned.wanted.dead):
-            dead.append((file.url, planned.wanted.dead, planned.values))
-    new.deletes.extend(parallel.results(partial(_write_deletes, target, new), [*plan.gone, *dead], jobs))
+        if len(planned.keys.dead):
+            gone.append((file.url, planned.keys.dead, planned.values))
+    write = partial(_write_deletes, target, new)
+    new.deletes.extend(parallel.results(write, list(enumerate(gone)), jobs))
 
 
-def _write_deletes(target: Target, new: NewFiles, gone: tuple[str, Longs, Values]) -> NewDeletes:
+def _task(planned: PlannedFile, target: Target, new: NewFiles, number: int) -> FileTask:
+    wanted, keys = planned.wanted, planned.keys.runs.to_bytes()
+    return FileTask(
+        wanted.source.events,
+        planned.columns,
+        wanted.stripes,
+        wanted.dead,
+        text_of(keys) if planned.is_parquet else keys,
+        target.columns,
+        new.fs,
+        new.start_of(number),
+        planned.bytes,
+    )
+
+
+def _write_deletes(target: Target, new: NewFiles, gone: tuple[int, tuple[str, Longs, Values]]) -> NewDeletes:
     """Write one file with the positions of deleted rows of one data file."""
-    url, positions, values = gone
-    path = new.new_path("-deletes.parquet")
+    number, (url, positions, values) = gone
+    path = f"{new.start_of(number)}-deletes.parquet"
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), [url]).cast(pa.string())
     with new.fs.open_output(path) as sink:
         pq.write_table(pa.table([column, pa.array(positions)], schema=_DELETES), sink, compression="zstd")

@@ -14,7 +14,7 @@ from datetime import date
 
 from acidctl.base.errors import RefusedError
 from acidctl.orc.tail import Tail
-from acidctl.orc.types import OrcType, hive_type
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, hive_type
 from acidctl.rows.convert.matching import fields_of
 
 _KINDS = {
@@ -37,6 +37,9 @@ _READ_AS = {
     "timestamp with local time zone": ("timestamptz",), "decimal": ("decimal",),
 }  # fmt: skip
 """The Iceberg types as which readers take the streams of an ORC type, after it was relabelled."""
+
+DAY_KINDS = ("date", *TIMESTAMP_KINDS)
+"""The types of Hive with days."""
 
 RESERVED = frozenset((
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number", "_change_type",
@@ -174,7 +177,7 @@ def copied_column(own: OrcType, target: OrcType, field: Field, tail: Tail) -> Co
         raise NotCopied("Iceberg's readers would find its padding")
     if field.kind not in _READ_AS[own.kind] or _is_narrower(own, target):
         raise NotCopied(f"its type was {hive_type(own)}")
-    if own.kind in ("date", "timestamp", "timestamp with local time zone") and _may_be_old(own, tail):
+    if own.kind in DAY_KINDS and _may_be_old(own, tail):
         raise NotCopied("it has days before 1582-10-15 of the old calendar")
     label = field.kind if own.kind in ("smallint", "int", "varchar") else own.kind
     kind = OrcType(_PLAIN.get(label, label), precision=field.precision, scale=field.scale, attributes=_ids(field))
@@ -214,9 +217,12 @@ def _may_be_old(own: OrcType, tail: Tail) -> bool:
 
     Iceberg's readers take every file as one of the old calendar, and days as the proleptic calendar numbers them.
     """
+    return tail.calendar != "proleptic_gregorian" and may_have_old_days(own, tail)
+
+
+def may_have_old_days(own: OrcType, tail: Tail) -> bool:
+    """Return whether a column of days or times may have some before 1582-10-15, by the statistics of its file."""
     statistics = tail.true_statistics(own.column_id)
-    if tail.calendar == "proleptic_gregorian":
-        return False
     if statistics is None:
         return True
     if statistics.HasField("numberOfValues") and not statistics.numberOfValues:

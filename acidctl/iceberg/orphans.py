@@ -9,7 +9,8 @@ from contextlib import suppress
 from acidctl.base.errors import AcidctlError
 from acidctl.storage.port import FileSystem, base_name, join
 
-_OURS = re.compile(r"acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-deletes)?\.(orc|parquet)")
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_OURS = re.compile(rf"acidctl-{_UUID}-\d+-({_UUID}|deletes)\.(orc|parquet)")
 _OLD_SECONDS = 3600.0
 
 

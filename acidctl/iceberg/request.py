@@ -16,12 +16,13 @@ from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_
 from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy, written_files
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
+from acidctl.iceberg.file_tasks import AUTO, CopyFormat, Engine
 from acidctl.iceberg.orphans import remove_orphans
 from acidctl.iceberg.proofs.columns_read import ColumnSums, require_same_columns
 from acidctl.iceberg.proofs.digests import copy_digest, plain_rows, source_digest
 from acidctl.iceberg.proofs.new_rows import ScanOf, differs, require_new_rows
 from acidctl.iceberg.proofs.statements import EngineSums
-from acidctl.iceberg.target import DROPPED, PROOF, SOURCE, SOURCE_ID, WRITE_IDS, Target, Values, values_of
+from acidctl.iceberg.target import DROPPED, FORMAT, PROOF, SOURCE, SOURCE_ID, WRITE_IDS, Target, Values, values_of
 from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
@@ -30,7 +31,7 @@ from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.visibility import open_sources, row_types
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
-from acidctl.storage.port import base_name, join
+from acidctl.storage.port import FileSystemSpec, base_name, join
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_count
 
@@ -42,6 +43,7 @@ class CopyRequest:
 
     Args:
         dropped: names of columns that are left out.
+        asked: the format of the data files: orc, parquet, or auto.
 
     Attributes:
         target: None before it is created.
@@ -49,7 +51,12 @@ class CopyRequest:
     """
 
     def __init__(
-        self, table: Table, opened: OpenedTarget, dropped: Sequence[str], storage: Mapping[str, str] | None
+        self,
+        table: Table,
+        opened: OpenedTarget,
+        dropped: Sequence[str],
+        storage: Mapping[str, str] | None,
+        asked: str = AUTO,
     ) -> None:
         self._table, self._opened, self._storage = table, opened, storage
         self.target = opened.find()
@@ -59,6 +66,7 @@ class CopyRequest:
         self._snapshots: Sequence[Snapshot] = table.snapshots_at(None)
         self._row = self._row_type()
         self._dropped = self._left_out(dropped)
+        self._format = self._of_copy(asked)
         self._wanted = [name.lower() not in self._dropped for name in self._row.names]
         keys = [(column.name, column.type) for column in table.partition_of(table.found[0])]
         kept = [pair for pair, is_wanted in zip(self._row.fields(), self._wanted, strict=True) if is_wanted]
@@ -110,10 +118,28 @@ class CopyRequest:
             dropped = self.target.dropped
         return dropped
 
+    def _of_copy(self, asked: str) -> str:
+        """Return the wanted format: that of the copy, if it exists.
+
+        Raises:
+            UsageProblem: the copy has another one.
+        """
+        if not (self.target and self.target.source[0]):
+            return asked
+        if asked not in (AUTO, self.target.format):
+            hint = "leave out --format, or migrate into a new table"
+            raise UsageProblem(f"the files of the copy are {self.target.format}", "", hint)
+        return self.target.format
+
     @property
     def source(self) -> str:
         """Return the path of the Hive table."""
         return self._source[0]
+
+    @property
+    def stores(self) -> list[FileSystemSpec]:
+        """Return the store of each location of the Hive table."""
+        return [found.fs.spec for found in self._table.found]
 
     @property
     def columns(self) -> dict[str, str]:
@@ -129,7 +155,7 @@ class CopyRequest:
         ]
         if not times:
             return changes
-        return (*changes, f"Iceberg's readers cut the nanoseconds of {', '.join(times)} to microseconds")
+        return (*changes, f"nanoseconds of {', '.join(times)} are cut to microseconds")
 
     def require_state(self, *, is_again: bool) -> None:
         """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
@@ -162,14 +188,14 @@ class CopyRequest:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
         target = self.target
         if target and target.seen == self._seen and not self.changes:
-            return CopyPlan()
+            return CopyPlan(format=CopyFormat(target.format))
         copied = copied_files(target, self._storage) if target else {}
         fields = iter(changed_fields(self._fields, target.columns) if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
         names = {change.new.name for change in self.changes if change.old is None}
         added = [at for at, name in enumerate(self._row.names) if name.lower() in names]
         lists = [ValidWriteIds.parse(text) for text in (target.write_ids or "").split(";") if text] if target else []
-        return plan_copy(self._partitions(), self._row, into, copied, added, lists=lists)
+        return plan_copy(self._partitions(), self._row, into, copied, added, lists=lists, asked=self._format)
 
     def _partitions(self) -> Iterator[Partition]:
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
@@ -177,11 +203,18 @@ class CopyRequest:
             yield Partition(snapshot, values_of(self._keys, values))
 
     def carry_out(
-        self, plan: CopyPlan, jobs: int, on_bytes: Callable[[int], None], *, proof: str
+        self,
+        plan: CopyPlan,
+        jobs: int,
+        on_bytes: Callable[[int], None],
+        *,
+        proof: str,
+        engine: Engine | None = None,
     ) -> tuple[int | None, str]:
         """Write the files of a plan, compare the rows, and commit.
 
         Args:
+            jobs, on_bytes, engine: see :func:`acidctl.iceberg.copy.write_copy`.
             proof: ``full`` compares all rows, ``new`` the new ones and the ids of all, if the copy was proven before
                 and its columns are the same, ``none`` nothing. If something differs nothing is committed.
 
@@ -195,7 +228,13 @@ class CopyRequest:
             StorageError: nobody knows whether it was committed; what is said of other errors leaves nothing behind.
         """
         if self.target is None:
-            properties = {SOURCE: self._source[0], SOURCE_ID: self._source[1], DROPPED: json.dumps(self._dropped)}
+            self._format = plan.format
+            properties = {
+                SOURCE: self._source[0],
+                SOURCE_ID: self._source[1],
+                DROPPED: json.dumps(self._dropped),
+                FORMAT: plan.format,
+            }
             self.target = self._opened.create(self._fields, self._keys, properties)
             if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
                 plan = self.plan()  # PyIceberg gave other ids
@@ -210,7 +249,7 @@ class CopyRequest:
         fs, path = open_location(target.location, self._storage)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         with NewFiles(fs, join(path, "data")) as new:
-            write_copy(plan, target, new, jobs, on_bytes)
+            write_copy(plan, target, new, jobs, on_bytes, engine=engine)
             files = written_files(plan, new, self._storage)
             words, done, sums = "", NONE, None
             if is_new:

@@ -48,6 +48,9 @@ SOURCE_ID = "acidctl.source-id"
 DROPPED = "acidctl.dropped"
 """The table property with the names of the columns that were left out, as JSON."""
 
+FORMAT = "acidctl.format"
+"""The table property with the format of the data files, which catch-ups keep."""
+
 SEEN = "acidctl.seen"
 """The table property with a digest of the files and write ids of the source that the copy shows."""
 
@@ -167,6 +170,11 @@ class Target:
     def source(self) -> tuple[str, str]:
         """Return the name and the id of the Hive table that it is a copy of; empty if acidctl did not make it."""
         return self.table.properties.get(SOURCE, ""), self.table.properties.get(SOURCE_ID, "")
+
+    @property
+    def format(self) -> str:
+        """Return the format of the data files."""
+        return "parquet" if self.table.properties.get(FORMAT) == "parquet" else "orc"
 
     @property
     def write_ids(self) -> str | None:
@@ -323,7 +331,7 @@ class Target:
                 delta = RowDelta(transaction, operation, dict(properties))
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
-                    delta.append_data_file(_data_file(file, spec))
+                    delta.append_data_file(_data_file(file, spec, self.format))
                 delta.commit()
                 now = self.table
                 check(Target(Table(now.name(), transaction.table_metadata, now.metadata_location, now.io, now.catalog)))
@@ -396,7 +404,7 @@ def create_target(
     properties = {
         **properties,
         "format-version": "2",
-        "write.format.default": "orc",
+        "write.format.default": properties.get(FORMAT, "orc"),
         "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
     }
     try:
@@ -430,12 +438,12 @@ def _stored(value: PartitionValue, kind: str) -> Any:
     return (past.days * 86400 + past.seconds) * 1_000_000 + past.microseconds
 
 
-def _data_file(file: NewFile, spec: int) -> manifest.DataFile:
+def _data_file(file: NewFile, spec: int, kind: str) -> manifest.DataFile:
     found = file.metrics
     made = manifest.DataFile.from_args(
         content=manifest.DataFileContent.DATA,
         file_path=file.url,
-        file_format=manifest.FileFormat.ORC,
+        file_format=manifest.FileFormat(kind.upper()),
         partition=Record(*file.values),
         record_count=found.rows,
         file_size_in_bytes=found.length,

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import RefusedError
 from acidctl.location.arguments import is_hive_name
 from acidctl.outcome import Outcome, Remark, Result
+from acidctl.verbs.engine import EngineOptions
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.options import REQUIRED, Kind, Options, option
+from acidctl.verbs.options import REQUIRED, Kind, option
 from acidctl.verbs.reading.cat import table_of
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
+    from acidctl.iceberg.file_tasks import Engine
     from acidctl.iceberg.request import CopyRequest
     from acidctl.verbs.selection import Selection
 
+_JOBS = 4
+
 
 @dataclass(frozen=True, kw_only=True)
-class MigrateOptions(Options):
+class MigrateOptions(EngineOptions):
     """The options of `acidctl migrate`."""
+
+    engine: str = option("local", "--engine", choices=("spark", "local"), help="Spark, or this process without Java.")
 
     to: str = option(
         REQUIRED, "--to", metavar="TARGET", help="The Iceberg table: iceberg:CATALOG/db.table, or a directory."
@@ -29,6 +36,12 @@ class MigrateOptions(Options):
     catch_up: bool = option(False, "--catch-up", help="Bring a copy that was made before up to date.")
     drop_column: tuple[str, ...] = option(
         (), "--drop-column", kind=Kind.LIST, help="Leave out this column. Repeatable."
+    )
+    format: str = option(
+        "auto",
+        "--format",
+        choices=("auto", "orc", "parquet"),
+        help="Format of the data files; auto says why in the plan.",
     )
     target_location: str | None = option(
         None, "--target-location", metavar="URL", help="Directory of the new table. Default: the catalog's choice."
@@ -53,7 +66,7 @@ class MigrateOptions(Options):
         help="Copy nothing: print SQL for this engine, which compares the sums of both tables with those that acidctl "
         "reads of the Hive table.",
     )
-    jobs: int = option(4, "--jobs", kind=Kind.COUNT, help="Files at a time.")
+    jobs: int | None = option(None, "--jobs", kind=Kind.COUNT, help="Files at a time of --engine local; by default 4.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +77,7 @@ class Migrated(Outcome):
         target: the Iceberg table, as the user named it.
         rows, deleted: rows that the copy gets, and rows of the copy that are gone.
         files, bytes: to copy, or copied.
+        format, why: of the data files, and the reason if it was chosen now.
         encoded: columns that are encoded again, with the reason.
         columns: the columns of the copy with Iceberg's types.
         notes: changes of columns, and what Iceberg does not keep, in words.
@@ -77,6 +91,8 @@ class Migrated(Outcome):
     deleted: int = 0
     files: int = 0
     bytes: int = 0
+    format: str
+    why: str = ""
     encoded: Mapping[str, str]
     columns: Mapping[str, str]
     notes: tuple[str, ...] = ()
@@ -99,6 +115,8 @@ class Migrated(Outcome):
         return f"{self.location}: copy to {self.target}{planned}: {', '.join(amounts)} ({size}){proof}"
 
     def remarks(self) -> Iterator[Remark]:
+        if self.why:
+            yield Remark(self.why)
         for name, why in self.encoded.items():
             yield Remark(f"column {name} is encoded again: {why}")
         for text in self.notes:
@@ -114,6 +132,7 @@ class Migrated(Outcome):
         return {
             "verb": "migrate",
             "target": self.target,
+            "format": self.format,
             "snapshotId": self.snapshot,
             "filesCopied": self.files,
             "bytesCopied": self.bytes,
@@ -137,6 +156,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         VerifyError: the rows would differ, and nothing was committed.
         EnvironmentProblem: PyIceberg is not installed.
     """
+    options.check("--jobs", options.jobs)
     waits = options.dry_run or events.shows_plans or bool(options.prove)  # no lock is held while the user decides
     looking = replace(selection, resolver=selection.resolver.refreshed()) if waits else selection
     request = _request(looking, options, locks=not waits)
@@ -153,6 +173,8 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             deleted=plan.deleted,
             files=len(plan.files),
             bytes=plan.bytes,
+            format=str(plan.format),
+            why=plan.why,
             encoded=plan.encoded,
             columns=request.columns,
             notes=request.notes,
@@ -188,8 +210,9 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         proves = options.proof == "full" and not options.dry_run
         yield outcome(Result.NOTHING_TO_DO, proof=request.prove() if proves else "")
         return
-    with events.progress("copying", plan.bytes, is_bytes=True) as progress:
-        snapshot, proof = request.carry_out(plan, options.jobs, progress.advance, proof=options.proof)
+    with events.progress("copying", plan.bytes, is_bytes=True) as progress, _engine(options, request, events) as engine:
+        jobs = options.jobs or _JOBS
+        snapshot, proof = request.carry_out(plan, jobs, progress.advance, proof=options.proof, engine=engine)
     done = outcome(Result.WRITTEN, snapshot, proof)
     facts = {"target": options.to, "snapshotId": snapshot, "bytes": done.bytes, "proof": proof or None}
     request.log({**facts, **done.amounts()}, events.warn)
@@ -214,6 +237,19 @@ def _request(selection: Selection, options: MigrateOptions, *, locks: bool) -> C
     opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
     from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
 
-    request = CopyRequest(table, opened, options.drop_column, selection.storage)
+    request = CopyRequest(table, opened, options.drop_column, selection.storage, options.format)
     request.require_state(is_again=options.catch_up or bool(options.prove))
     return request
+
+
+@contextmanager
+def _engine(options: MigrateOptions, request: CopyRequest, events: Events) -> Iterator[Engine | None]:
+    """Give what writes the files; None for this process."""
+    if options.is_local:
+        yield None
+        return
+    from acidctl.spark.copy_engine import spark_copies
+
+    name = f"acidctl-migrate-{request.source.rpartition('/')[2]}"
+    with spark_copies(options.spark(name, request.stores), events.note) as engine:
+        yield engine

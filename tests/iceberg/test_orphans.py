@@ -38,10 +38,10 @@ def test_files_of_killed_runs_are_removed_after_an_hour(tmp_path: Path) -> None:
     copy(table, to)
     listed = [aged(path, 5 * HOUR) for path in (to / "data").iterdir()]
     data = to / "data"
-    suffixes = (".orc", "-deletes.parquet", ".parquet")
-    gone = [aged(data / f"acidctl-{uuid.uuid4()}{suffix}", 2 * HOUR) for suffix in suffixes]
+    suffixes = (f"{uuid.uuid4()}.orc", "deletes.parquet", f"{uuid.uuid4()}.parquet")
+    gone = [aged(data / f"acidctl-{uuid.uuid4()}-7-{suffix}", 2 * HOUR) for suffix in suffixes]
     kept = [
-        aged(data / f"acidctl-{uuid.uuid4()}.orc", HOUR / 2),
+        aged(data / f"acidctl-{uuid.uuid4()}-7-{uuid.uuid4()}.orc", HOUR / 2),
         aged(data / f"{uuid.uuid4()}.orc", 9 * HOUR),
         aged(data / "acidctl-notes.orc", 9 * HOUR),
         aged(data / f"00000-0-{uuid.uuid4()}.parquet", 9 * HOUR),

@@ -46,15 +46,15 @@ D1, D2 = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"
 NUMBERS = struct(id=OrcType("int"))
 
 
-@pytest.mark.parametrize("proof", ["new", "full"])
+@pytest.mark.parametrize(("kind", "proof"), [("auto", "new"), ("auto", "full"), ("parquet", "new")])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_copy_follows_its_table(seed: int, proof: str, tmp_path: Path) -> None:
+def test_a_copy_follows_its_table(seed: int, kind: str, proof: str, tmp_path: Path) -> None:
     choice, made = random.Random(seed), Made(tmp_path / "t")
     made.path.mkdir()
     while not made.values:
         step(made, choice)
     for at in range(9):
-        done = copy(made.path, tmp_path / "copy", proof=proof)
+        done = copy(made.path, tmp_path / "copy", format=kind, proof=proof)
         expected = sorted((tuple(row.values()) for row in made.rows_at(made.last).values()), key=str)
         assert rows(tmp_path / "copy") == expected
         whole = human_count(len(expected), "row")

@@ -24,6 +24,9 @@ def command(call: Call[MigrateOptions]) -> int:
     that Iceberg's readers would read otherwise is encoded again, and the plan says so. Both tables are
     compared before the commit. The Hive table is only read.
 
+    The data files are ORC, or Parquet with all rows encoded again: where files or old days demand it, or by --format
+    parquet, for readers that know no ORC. --engine spark writes them on Spark.
+
     --catch-up brings the copy up to date, as often as you like: it compares the ids of rows, so that compactions and
     cleanings in between do no harm. A run with nothing new makes no snapshot.
     It compares the values of what is new; --proof full compares all.

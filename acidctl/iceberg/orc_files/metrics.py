@@ -82,7 +82,7 @@ def _bounds(found: pb.ColumnStatistics, own: Field) -> tuple[bytes, bytes | None
         integers = found.intStatistics
         is_known = integers.HasField("minimum") and integers.HasField("maximum")
         shape = "<i" if own.kind == "int" else "<q"
-        return _packed(shape, integers.minimum, integers.maximum) if is_known else None
+        return packed(shape, integers.minimum, integers.maximum) if is_known else None
     if own.kind == "boolean":
         true = found.bucketStatistics.count[0] if found.bucketStatistics.count else None
         return None if true is None else (bytes([true == found.numberOfValues]), bytes([true > 0]))
@@ -96,14 +96,15 @@ def _bounds(found: pb.ColumnStatistics, own: Field) -> tuple[bytes, bytes | None
         return (_unscaled(numbers.minimum, own.scale), _unscaled(numbers.maximum, own.scale)) if is_known else None
     if own.kind == "date":
         dates = found.dateStatistics
-        return _packed("<i", dates.minimum, dates.maximum) if dates.HasField("minimum") else None
+        return packed("<i", dates.minimum, dates.maximum) if dates.HasField("minimum") else None
     times = found.timestampStatistics  # in milliseconds, cut down
     if not (times.HasField("minimumUtc") and times.HasField("maximumUtc")):
         return None
-    return _packed("<q", times.minimumUtc * 1000, times.maximumUtc * 1000 + 999)
+    return packed("<q", times.minimumUtc * 1000, times.maximumUtc * 1000 + 999)
 
 
-def _packed(shape: str, lower: float, upper: float) -> tuple[bytes, bytes]:
+def packed(shape: str, lower: float, upper: float) -> tuple[bytes, bytes]:
+    """Return two numbers as bytes, in the form of :mod:`struct`."""
     return struct.pack(shape, lower), struct.pack(shape, upper)
 
 
@@ -111,7 +112,7 @@ def _of_floats(found: pb.DoubleStatistics, shape: str) -> tuple[bytes, bytes] | 
     """Return bounds of floats: a NaN may hide others, and -0.0 and 0.0 are one value to the writer."""
     if not (found.HasField("minimum") and found.HasField("maximum")) or found.sum != found.sum:
         return None
-    return _packed(shape, found.minimum or -0.0, found.maximum or 0.0)
+    return packed(shape, found.minimum or -0.0, found.maximum or 0.0)
 
 
 def _of_texts(found: pb.StringStatistics) -> tuple[bytes, bytes | None] | None:
@@ -120,13 +121,16 @@ def _of_texts(found: pb.StringStatistics) -> tuple[bytes, bytes | None] | None:
     is_known = found.HasField("minimum") or found.HasField("lowerBound")
     if not is_known:
         return None
+    return text_bounds(lower, upper if found.HasField("maximum") or found.HasField("upperBound") else None)
+
+
+def text_bounds(lower: bytes, upper: bytes | None) -> tuple[bytes, bytes | None] | None:
+    """Return short bounds of texts between `lower` and `upper`; None if these are not UTF-8."""
     try:
-        low, high = lower.decode()[:_LONGEST], upper.decode()
+        low, high = lower.decode()[:_LONGEST], None if upper is None else upper.decode()
     except UnicodeDecodeError:
         return None
-    if not (found.HasField("maximum") or found.HasField("upperBound")):
-        return low.encode(), None
-    return low.encode(), _raised(high)
+    return low.encode(), None if high is None else _raised(high)
 
 
 def _raised(text: str) -> bytes | None:

@@ -6,6 +6,7 @@ Digests do not depend on the order of rows.  Times are cut to microseconds, as I
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,10 @@ from acidctl.compaction.proof.values import value_checksum
 from acidctl.iceberg.copy import open_file
 from acidctl.iceberg.difference import TargetFile, positions_in
 from acidctl.iceberg.fields import Field
+from acidctl.iceberg.file_tasks import CopyFormat
 from acidctl.iceberg.keys import KeySet, Runs, ranges_outside
 from acidctl.iceberg.orc_files.plain_values import plain_values
+from acidctl.iceberg.parquet_files.read import read_rows
 from acidctl.iceberg.proofs.columns_read import ColumnSums
 from acidctl.iceberg.target import Target, Values
 from acidctl.orc.arrow import below, struct_of, with_children
@@ -126,13 +129,11 @@ def _rows_of(
     target: Target, file: TargetFile, storage: Mapping[str, str] | None
 ) -> Iterator[tuple[dict[str, pa.Array], int]]:
     """Yield the shown rows of a file, stripe by stripe."""
-    fs, path = open_file(file.url, storage)
     dead = file.keys.dead
     start = 0
-    with open_orc(fs, path, has_ids=False) as orc:
-        places = {_id(kind): at for at, kind in enumerate(orc.row_type.children)}
-        for stripe in range(orc.stripe_count):
-            batch = orc.read_stripe(stripe)
+    with _opened(target, file, storage) as (row, batches):
+        places = {_id(kind): at for at, kind in enumerate(row.children)}
+        for batch in batches:
             end = start + batch.num_rows
             low, high = np.searchsorted(dead, (start, end))
             keep = np.ones(batch.num_rows, np.bool_)
@@ -142,10 +143,23 @@ def _rows_of(
                 if (place := places.get(into.id)) is None:
                     column = all_null(batch.num_rows, arrow_type(into.stored))
                 else:
-                    column = _as_field(batch.column(place), orc.row_type.children[place], into)
+                    column = _as_field(batch.column(place), row.children[place], into)
                 columns[into.name] = cut_times(column if keep.all() else column.filter(pa.array(keep)))
             yield columns, int(keep.sum())
             start = end
+
+
+@contextmanager
+def _opened(
+    target: Target, file: TargetFile, storage: Mapping[str, str] | None
+) -> Iterator[tuple[OrcType, Iterator[pa.RecordBatch]]]:
+    """Give the types of a file, with the ids of fields, and its rows."""
+    fs, path = open_file(file.url, storage)
+    if target.format != CopyFormat.ORC:
+        yield read_rows(fs, path)
+        return
+    with open_orc(fs, path, has_ids=False) as orc:
+        yield orc.row_type, map(orc.read_stripe, range(orc.stripe_count))
 
 
 def _id(kind: OrcType) -> int:

@@ -108,13 +108,16 @@ def _bound_patched(data: bytes, at: int, width: int, count: int) -> tuple[int, i
 
 
 def _bound_delta(data: bytes, at: int, width: int, count: int) -> tuple[int, int, int]:
+    begin = at
     is_even = not data[at] >> 1 & 31
     base, at = unsigned(data, at + 2)
     delta, at = signed(data, at)
     steps = 0 if is_even else max(0, count - 2)
     slope = abs(delta) * (count - 1) if is_even else abs(delta) + steps * ((1 << width) - 1)
-    # Lengths below 0 crash the native reader, and are huge if a run is read as unsigned.
-    most = base + slope if delta >= 0 or slope <= base else _BELOW_ZERO
+    most = base + slope
+    if delta < 0 and slope > base:
+        # Lengths below 0 crash the native reader, and are huge if a run is read as unsigned.
+        most = _BELOW_ZERO if is_even else int(_run_2(data, begin)[0].max())
     return most, 0, at + (width * steps + 7 >> 3)
 
 

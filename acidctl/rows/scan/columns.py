@@ -157,6 +157,7 @@ class FileColumns:
         places: the data columns wanted, in `target`.
         format_: of the file.
         declared: the table in the metastore: values are converted as its Hive does it.
+        for_good: see :class:`~acidctl.rows.convert.conform.How`.
 
     Attributes:
         names: to read, dotted for fields, as the file spells them; None for all.
@@ -169,9 +170,12 @@ class FileColumns:
         places: Sequence[Place],
         format_: Format = Format.ORC,
         declared: Declared | None = None,
+        *,
+        for_good: bool = False,
     ) -> None:
         self._own = own
-        self._how = How(parquet=format_ is Format.PARQUET, by=declared.hive if declared else None)
+        by = declared.hive if declared else None
+        self._how = How(parquet=format_ is Format.PARQUET, for_good=for_good, by=by)
         self._target = target
         self._found = {place: place_in(own, place, target) for place in places}
         existing = [place for place in self._found.values() if place]

@@ -15,6 +15,7 @@ from support.migrating import copy, rows, summary
 
 from acidctl.base.errors import VerifyError
 from acidctl.iceberg import copy as copying
+from acidctl.iceberg import file_tasks
 from acidctl.iceberg.orc_files.splice import Splice
 from acidctl.iceberg.proofs import digests
 from acidctl.iceberg.target import Target
@@ -46,14 +47,14 @@ def changed(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def _swapped_columns(patch: pytest.MonkeyPatch) -> None:
-    real = copying.file_columns
+    real = file_tasks.file_columns
 
     def wrong(*args: Any) -> Any:
         found = real(*args)
         one, other = found.columns
         return replace(found, columns=(replace(one, ids=other.ids), replace(other, ids=one.ids)))
 
-    patch.setattr(copying, "file_columns", wrong)
+    patch.setattr(file_tasks, "file_columns", wrong)
 
 
 def _source_without_deletes(part: str) -> Callable[[pytest.MonkeyPatch], None]:
@@ -72,9 +73,12 @@ def _source_without_deletes(part: str) -> Callable[[pytest.MonkeyPatch], None]:
 
 def _other_positions(patch: pytest.MonkeyPatch) -> None:
     real = copying._write_deletes
-    patch.setattr(
-        copying, "_write_deletes", lambda target, new, gone: real(target, new, (gone[0], gone[1] + 1, gone[2]))
-    )
+
+    def wrong(target: Any, new: Any, numbered: Any) -> Any:
+        number, (url, positions, values) = numbered
+        return real(target, new, (number, (url, positions + 1, values)))
+
+    patch.setattr(copying, "_write_deletes", wrong)
 
 
 def _other_stripes(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from support.spark.older_pyspark import older_pyspark
 
 import acidctl
 from acidctl.base.errors import EnvironmentProblem
-from acidctl.orc.types import OrcType, row_of
+from acidctl.orc.read.wide_timestamps import widened
+from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.spark.driver.session_plan import choose_java
 
@@ -116,7 +117,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     return ask
 
 
-def test_every_type_and_deletes_and_partitions(read: Callable[..., Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["orc", "parquet"])
+def test_every_type_and_deletes_and_partitions(kind: str, read: Callable[..., Any], tmp_path: Path) -> None:
     table, target = tmp_path / "t", tmp_path / "copy"
     settings = WriterSettings(stride=1000, bloom_columns=("s", "i8"))
     for seed, part in enumerate(("part=a %3D b", "part=__HIVE_DEFAULT_PARTITION__")):
@@ -124,7 +126,7 @@ def test_every_type_and_deletes_and_partitions(read: Callable[..., Any], tmp_pat
         path = table / part / "delta_0000001_0000001_0000" / "bucket_00000"
         write_acid(path, events, row=KINDS, settings=settings, calendar=2)
         write_deletes(table / part, 2, 1, range(0, ROWS, 7), row=KINDS)
-    acidctl.migrate(table, target, assume_committed=0)
+    acidctl.migrate(table, target, assume_committed=0, format=kind)
     conditions = [
         "i8 > 100",
         "m < 0",
@@ -147,3 +149,77 @@ def test_every_type_and_deletes_and_partitions(read: Callable[..., Any], tmp_pat
     for condition, ids in zip(conditions, found, strict=True):
         wanted = acidctl.open_table(table).scan(["id"], where=condition.replace("c = 'ab'", "c = 'ab   '"))
         assert ids == sorted(wanted.to_table()["id"].to_pylist()), condition
+
+
+def test_conditions_at_the_bounds_of_parquet_files(read: Callable[..., Any], tmp_path: Path) -> None:
+    """Each value is found by itself: also days before 1582-10-15, for which Parquet is chosen, and NaN above all."""
+    kinds = {
+        "b": "boolean", "i1": "tinyint", "i8": "bigint", "f": "float", "d": "double", "s": "string", "day": "date",
+        "t": "timestamp",
+    }  # fmt: skip
+    row = row_of(
+        [
+            ("id", OrcType("int")), *((name, OrcType(kind)) for name, kind in kinds.items()),
+            ("c", OrcType("char", max_length=5)), ("m", OrcType("decimal", precision=9, scale=2)),
+            ("n", OrcType("decimal", precision=38, scale=10)), ("q", row_of([("x", OrcType("int"))])),
+        ]
+    )  # fmt: skip
+    values: dict[str, list[Any]] = {
+        "b": [False, True, None, True],
+        "i1": [-128, 127, 0, None],
+        "i8": [-(1 << 63), (1 << 63) - 1, 0, None],
+        "f": [-0.5, 0.0, None, 1.5],
+        "d": [float("-inf"), float("nan"), -0.0, 1e300],
+        "s": ["", "a" * 40, "日本", "\U0010ffff" * 20],
+        "day": [date(1, 1, 1), date(1582, 10, 4), date(1970, 1, 1), date(9999, 12, 31)],
+        "t": [datetime(1, 1, 1), datetime(1582, 10, 14, 23, 59, 59, 999999), datetime(1969, 12, 31, 23), None],
+        "c": ["", "é", "abcde", None],
+        "m": [Decimal("-9999999.99"), Decimal("9999999.99"), Decimal(0), None],
+        "n": [Decimal(-(10**27)), Decimal(10**27), Decimal("0.0000000001"), None],
+        "q": [{"x": -7}, {"x": 7}, None, {"x": None}],
+    }
+    for at in range(4):
+        events = acid_batch(
+            pa.RecordBatch.from_arrays(
+                [pa.array([at], pa.int32())]
+                + [arrow_array(values[name][at], kind) for name, kind in list(row.fields())[1:]],
+                names=list(row.names),
+            ),
+            at,
+            write_id=at + 1,
+        )
+        write_acid(tmp_path / "t" / f"delta_{at + 1:07}_{at + 1:07}_0000" / "bucket_00000", events, row=row, calendar=2)
+    done = acidctl.migrate(tmp_path / "t", tmp_path / "copy", assume_committed=0)
+    assert done.format == "parquet"
+    wanted = {
+        f"{name} = {literal(value)}": [at for at, other in enumerate(column) if other == value]
+        for name, column in values.items()
+        for value in column
+        if value is not None and value == value and name != "q"
+    }
+    wanted |= {
+        "d > 1e301": [1], "d = double('NaN')": [1], "d <= 0.0": [0, 2], "q.x = 7": [1], "q.x < 0": [0],
+        "q is null": [2], "day < date'1582-10-15'": [0, 1], "t >= timestamp'1582-10-14 23:59:59.999999'": [1, 2],
+        "s > 'b'": [2, 3], "t is null": [3], "b is null": [2],
+    }  # fmt: skip
+    _, rows, *found = read(tmp_path / "copy", *wanted)
+    assert len(rows) == 4
+    assert dict(zip(wanted, found, strict=True)) == wanted
+
+
+def arrow_array(value: Any, kind: OrcType) -> pa.Array:
+    made = arrow_type(kind)
+    if pa.types.is_timestamp(made) and value is not None:
+        return widened(pa.array([value], pa.timestamp("us")))
+    return pa.array([value], made)
+
+
+def literal(value: Any) -> str:
+    """A value in Spark's SQL."""
+    if isinstance(value, datetime):
+        return f"timestamp'{value.isoformat(' ')}'"
+    if isinstance(value, date):
+        return f"date'{value.isoformat()}'"
+    if isinstance(value, float):
+        return f"double('{value}')"
+    return repr(value) if isinstance(value, str) else str(value)
