@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -11,15 +12,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
+from support.command_line import Result as Run
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import writable
+from support.terminals import Terminals
 
-import acidctl
-from acidctl.base.errors import RefusedError
+from acidctl import Hive
+from acidctl import migrate as copy_table
+from acidctl.base.errors import RefusedError, UsageProblem
 from acidctl.metastore.interface import FieldSchema
 from acidctl.outcome import Result
 from acidctl.verbs.migrate import Migrated
+
+Acidctl = Callable[..., Run]
 
 
 @pytest.fixture
@@ -30,7 +36,7 @@ def hive() -> Iterator[FakeHive]:
 
 def copy(hive: FakeHive, to: Path, **options: Any) -> Migrated:
     options = {"catch_up": (to / "metadata").exists(), **options}
-    return acidctl.migrate("hive:db.t", to, metastore=hive.address, **options)
+    return copy_table("hive:db.t", to, metastore=hive.address, **options)
 
 
 def rows(to: Path) -> list[tuple[Any, ...]]:
@@ -58,7 +64,7 @@ def test_a_write_id_that_is_committed_late(hive: FakeHive, tmp_path: Path) -> No
 def test_statements_of_acidctl_are_followed(hive: FakeHive, tmp_path: Path) -> None:
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t", keys="p string")
-    table = acidctl.Hive(hive.address).table("db.t")
+    table = Hive(hive.address).table("db.t")
     table.insert(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x", "y", None], "p": ["k", "l", None]}))
     assert copy(hive, to).rows == 3
     table.update("b = 'new'", where="a = 1")
@@ -73,7 +79,7 @@ def test_a_table_that_was_dropped_and_made_again(hive: FakeHive, tmp_path: Path)
     """Its write ids begin again, so that its rows have the keys of other rows."""
     table, to = tmp_path / "t", tmp_path / "copy"
     writable(hive, table)
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     copy(hive, to)
     hive.tables["db", "t"] = replace(hive.tables["db", "t"], created=77)
     with pytest.raises(RefusedError, match="will not write to this Iceberg table"):
@@ -92,7 +98,7 @@ def altered(hive: FakeHive, columns: str) -> None:
 def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: Path) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
     writable(hive, table, "a int, b string, c float, d decimal(5,2)", "p int")
-    door = acidctl.Hive(hive.address).table("db.t")
+    door = Hive(hive.address).table("db.t")
     kinds = {"a": pa.int32(), "b": pa.string(), "c": pa.float32(), "d": pa.decimal128(5, 2), "p": pa.int32()}
     first = {"a": [1], "b": ["x"], "c": [0.5], "d": [Decimal("1.25")], "p": [1]}
     door.insert(pa.table({name: pa.array(values, kinds[name]) for name, values in first.items()}))
@@ -112,7 +118,7 @@ def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: P
         "e": pa.list_(pa.int32()),
     }
     second = {"a": [1 << 40], "text": ["y"], "c": [0.1], "d": [Decimal("1234567.89")], "e": [[1, 2]], "p": [2]}
-    door = acidctl.Hive(hive.address).table("db.t")
+    door = Hive(hive.address).table("db.t")
     door.insert(pa.table({name: pa.array(values, kinds[name]) for name, values in second.items()}))
     done = copy(hive, to)
     assert (done.rows, done.proof) == (1, "all values of 2 rows compared")
@@ -131,7 +137,7 @@ def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: P
 def test_other_changes_of_columns_are_refused(hive: FakeHive, tmp_path: Path, columns: str, why: str) -> None:
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t")
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     copy(hive, to)
     altered(hive, columns)
     with pytest.raises(RefusedError, match="cannot catch up") as found:
@@ -144,7 +150,7 @@ def test_a_new_column_with_values_in_rows_that_were_copied_is_refused(hive: Fake
     """REPLACE COLUMNS hides a column, and ADD COLUMNS shows its values again."""
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t")
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     altered(hive, "a int")
     copy(hive, to)
     altered(hive, "a int, b string")
@@ -168,3 +174,46 @@ def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) 
     done = copy(hive, to)
     assert (done.rows, done.deleted) == (1, 0)
     assert rows(to) == [(0, "p=1", 1), (3, "c", 1), (7, "p=01", 1)]
+
+
+@pytest.fixture
+def tables(hive: FakeHive, tmp_path: Path) -> Path:
+    """The tables t, u and v with a row each; the directory that u's copy would get is somebody else's."""
+    for name in ("u", "v", "t"):
+        writable(hive, tmp_path / name)
+        hive.tables["db", name] = replace(hive.tables["db", "t"], name=name)
+        Hive(hive.address).table(f"db.{name}").insert(pa.table({"a": pa.array([1], pa.int32()), "b": [name]}))
+    (tmp_path / "u_ice" / "metadata").mkdir(parents=True)
+    (tmp_path / "u_ice" / "metadata" / "v1.metadata.json").write_text("somebody's")
+    return tmp_path
+
+
+def test_a_pattern_copies_each_table_and_reports_what_cannot_be_copied(
+    hive: FakeHive, tables: Path, acidctl: Acidctl
+) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice", "-o", "jsonl")
+    for word, result in (("--dry-run", "planned"), ("--yes", "written")):
+        found = acidctl(*line, word)
+        done = [(one["location"], one["result"]) for one in found.lines()]
+        assert done == [("hive:db.t", result), ("hive:db.u", "failed"), ("hive:db.v", result)]
+        assert found.status == 6
+    assert (rows(tables / "t_ice"), rows(tables / "v_ice")) == ([(1, "t")], [(1, "v")])
+    assert len(hive.wanted_locks) >= 4, "each table has a lock of its own"
+    assert not hive.locks
+
+
+def test_a_pattern_is_planned_whole_before_the_only_question(hive: FakeHive, tables: Path, terminal: Terminals) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice")
+    status, shown = terminal.run(*line, typed="n\n")
+    print(shown)
+    assert not (tables / "t_ice").exists()
+    status, shown = terminal.run(*line, typed="y\n")
+    assert shown.count("[y/N]") == 1
+    assert (rows(tables / "t_ice"), rows(tables / "v_ice")) == ([(1, "t")], [(1, "v")])
+
+
+def test_a_pattern_wants_the_name_of_the_table_in_its_target(hive: FakeHive, tables: Path, acidctl: Acidctl) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "ice", "--yes")
+    assert acidctl(*line).status == 2
+    with pytest.raises(UsageProblem):
+        copy_table("hive:db.*", tables / "{table}_ice", metastore=hive.address)
