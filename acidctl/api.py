@@ -28,6 +28,7 @@ from acidctl.compaction.proof.values import RowDigest, row_digest
 from acidctl.compaction.request import Mode, NoWork, Planned, PlanRefused
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.erasure.report import TableErasure
+from acidctl.location.arguments import HiveName, is_hive_name
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import find, found_again
@@ -452,6 +453,8 @@ def migrate(
             visible in it.
         VerifyError: the rows would differ, and nothing was committed.
     """
+    if is_hive_name(text := as_path(url)) and HiveName.parse(text).is_pattern:
+        raise UsageProblem("migrate() copies one table", f"{text} is a pattern", "call it for each table")
     chosen = verb.MigrateOptions(to=os.fspath(to), **options)
     warehouse = open_warehouse(metastore)
     with closing(warehouse) if warehouse else nullcontext():

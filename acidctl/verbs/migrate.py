@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from acidctl.base.errors import RefusedError
-from acidctl.location.arguments import is_hive_name
+from acidctl.base.errors import AcidctlError, RefusedError, UsageProblem
+from acidctl.location.arguments import HIVE, HiveName, is_hive_name
 from acidctl.outcome import Outcome, Remark, Result
 from acidctl.verbs.engine import EngineOptions
 from acidctl.verbs.events import Events, Question
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _JOBS = 4
 
+TABLE = "{table}"
+"""The part of a target that stands for the name of the Hive table."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MigrateOptions(EngineOptions):
@@ -31,7 +34,10 @@ class MigrateOptions(EngineOptions):
     engine: str = option("local", "--engine", choices=("spark", "local"), help="Spark, or this process without Java.")
 
     to: str = option(
-        REQUIRED, "--to", metavar="TARGET", help="The Iceberg table: iceberg:CATALOG/db.table, or a directory."
+        REQUIRED,
+        "--to",
+        metavar="TARGET",
+        help="The Iceberg table: iceberg:CATALOG/db.table, or a directory; {table} is the name of the Hive table.",
     )
     catch_up: bool = option(False, "--catch-up", help="Bring a copy that was made before up to date.")
     drop_column: tuple[str, ...] = option(
@@ -146,7 +152,59 @@ class Migrated(Outcome):
 
 
 def migrate(selection: Selection, options: MigrateOptions, events: Events) -> Iterator[Migrated]:
+    """Yield the plans of copies if it is a dry run or has to be confirmed, then what was copied.
+
+    If the place is a pattern, ``hive:sales.*``, a table that fails is reported to `events`, and the next one follows.
+
+    Raises:
+        UsageProblem: the target cannot be used in this way, or is one table for several.
+        AcidctlError: the only table that was named cannot be copied; see :func:`_migrate_table`.
+    """
+    place = selection.places[0]
+    if not is_hive_name(place) or not HiveName.parse(place).is_pattern:
+        yield from _migrate_table(selection, options, events)
+        return
+    if TABLE not in options.to:
+        hint = f"write {TABLE} for the name of the table, as in iceberg:prod/sales.{TABLE}_ice"
+        raise UsageProblem("--to names one Iceberg table for several", f"{place} is a pattern", hint)
+    warehouse = selection.resolver.require_warehouse(place)
+    tables = [table.full_name for table in warehouse.tables(HiveName.parse(place))]
+    if events.shows_plans and not options.dry_run:
+        due: list[str] = []
+        for planned in _migrate_each(tables, selection, replace(options, dry_run=True), events):
+            due += [planned.location] * (planned.result is Result.PLANNED)
+            yield planned
+        if not due:
+            return
+        what = human_count(len(due), "table")
+        events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", tuple(due)))
+        tables = [name.removeprefix(HIVE) for name in due]
+    yield from _migrate_each(tables, selection, options, events)
+
+
+def _migrate_each(
+    tables: Sequence[str], selection: Selection, options: MigrateOptions, events: Events
+) -> Iterator[Migrated]:
+    """Yield the outcomes of tables of the metastore, named ``db.table``; without a question."""
+    for name in tables:
+        target = replace(options, to=options.to.replace(TABLE, name.partition(".")[2]))
+        try:
+            # Lists and a lock of its own: other tables take their time.
+            with closing(selection.resolver.require_warehouse(name).refreshed()) as warehouse:
+                resolver = replace(selection.resolver, warehouse=warehouse)
+                one = replace(selection, places=(f"{HIVE}{name}",), resolver=resolver)
+                yield from _migrate_table(one, target, events, asks=False)
+        except AcidctlError as error:
+            events.failed(f"{HIVE}{name}", error)
+
+
+def _migrate_table(
+    selection: Selection, options: MigrateOptions, events: Events, *, asks: bool = True
+) -> Iterator[Migrated]:
     """Yield the plan of a copy if it is a dry run or has to be confirmed, then what was copied.
+
+    Args:
+        asks: ask before anything is copied, if `events` shows plans.
 
     Raises:
         UsageProblem: the target cannot be used in this way.
@@ -157,7 +215,8 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         EnvironmentProblem: PyIceberg is not installed.
     """
     options.check("--jobs", options.jobs)
-    waits = options.dry_run or events.shows_plans or bool(options.prove)  # no lock is held while the user decides
+    # No lock is held while the user decides.
+    waits = options.dry_run or (asks and events.shows_plans) or bool(options.prove)
     looking = replace(selection, resolver=selection.resolver.refreshed()) if waits else selection
     request = _request(looking, options, locks=not waits)
     place = selection.places[0]

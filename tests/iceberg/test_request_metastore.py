@@ -12,12 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
+from support.command_line import Result as Run
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import writable
+from support.terminals import Terminals
 
-import acidctl
-from acidctl.base.errors import RefusedError
+from acidctl import Hive
+from acidctl import migrate as copy_table
+from acidctl.base.errors import RefusedError, UsageProblem
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
@@ -28,6 +31,8 @@ from acidctl.verbs.events import Events, Question
 from acidctl.verbs.migrate import Migrated, MigrateOptions, migrate
 from acidctl.verbs.selection import Selection
 
+Acidctl = Callable[..., Run]
+
 
 @pytest.fixture
 def hive() -> Iterator[FakeHive]:
@@ -37,7 +42,7 @@ def hive() -> Iterator[FakeHive]:
 
 def copy(hive: FakeHive, to: Path, **options: Any) -> Migrated:
     options = {"catch_up": (to / "metadata").exists(), **options}
-    return acidctl.migrate("hive:db.t", to, metastore=hive.address, **options)
+    return copy_table("hive:db.t", to, metastore=hive.address, **options)
 
 
 def rows(to: Path) -> list[tuple[Any, ...]]:
@@ -65,7 +70,7 @@ def test_a_write_id_that_is_committed_late(hive: FakeHive, tmp_path: Path) -> No
 def test_statements_of_acidctl_are_followed(hive: FakeHive, tmp_path: Path) -> None:
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t", keys="p string")
-    table = acidctl.Hive(hive.address).table("db.t")
+    table = Hive(hive.address).table("db.t")
     table.insert(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x", "y", None], "p": ["k", "l", None]}))
     assert copy(hive, to).rows == 3
     table.update("b = 'new'", where="a = 1")
@@ -80,7 +85,7 @@ def test_a_table_that_was_dropped_and_made_again(hive: FakeHive, tmp_path: Path)
     """Its write ids begin again, so that its rows have the keys of other rows."""
     table, to = tmp_path / "t", tmp_path / "copy"
     writable(hive, table)
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     copy(hive, to)
     hive.tables["db", "t"] = replace(hive.tables["db", "t"], created=77)
     with pytest.raises(RefusedError, match="will not write to this Iceberg table"):
@@ -99,7 +104,7 @@ def altered(hive: FakeHive, columns: str) -> None:
 def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: Path) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
     writable(hive, table, "a int, b string, c float, d decimal(5,2)", "p int")
-    door = acidctl.Hive(hive.address).table("db.t")
+    door = Hive(hive.address).table("db.t")
     kinds = {"a": pa.int32(), "b": pa.string(), "c": pa.float32(), "d": pa.decimal128(5, 2), "p": pa.int32()}
     first = {"a": [1], "b": ["x"], "c": [0.5], "d": [Decimal("1.25")], "p": [1]}
     door.insert(pa.table({name: pa.array(values, kinds[name]) for name, values in first.items()}))
@@ -119,7 +124,7 @@ def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: P
         "e": pa.list_(pa.int32()),
     }
     second = {"a": [1 << 40], "text": ["y"], "c": [0.1], "d": [Decimal("1234567.89")], "e": [[1, 2]], "p": [2]}
-    door = acidctl.Hive(hive.address).table("db.t")
+    door = Hive(hive.address).table("db.t")
     door.insert(pa.table({name: pa.array(values, kinds[name]) for name, values in second.items()}))
     done = copy(hive, to)
     assert (done.rows, done.proof) == (1, "all values of 1 new row and the ids of 2 rows compared")
@@ -130,11 +135,11 @@ def test_columns_that_were_added_renamed_and_widened(hive: FakeHive, tmp_path: P
 def test_old_rows_are_compared_again_after_a_change_of_columns(hive: FakeHive, tmp_path: Path) -> None:
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t", "a int")
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32())}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32())}))
     copy(hive, to)
     altered(hive, "a bigint")
     assert copy(hive, to, proof="none").proof == ""
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([2])}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([2])}))
     assert copy(hive, to).proof == "all values of 2 rows compared"
 
 
@@ -149,7 +154,7 @@ def test_old_rows_are_compared_again_after_a_change_of_columns(hive: FakeHive, t
 def test_other_changes_of_columns_are_refused(hive: FakeHive, tmp_path: Path, columns: str, why: str) -> None:
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t")
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     copy(hive, to)
     altered(hive, columns)
     with pytest.raises(RefusedError, match="cannot catch up") as found:
@@ -162,7 +167,7 @@ def test_a_new_column_with_values_in_rows_that_were_copied_is_refused(hive: Fake
     """REPLACE COLUMNS hides a column, and ADD COLUMNS shows its values again."""
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t")
-    acidctl.Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
+    Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     altered(hive, "a int")
     copy(hive, to)
     altered(hive, "a int, b string")
@@ -209,7 +214,7 @@ class Deciding(Events):
 def test_no_lock_is_held_while_a_person_decides(hive: FakeHive, tmp_path: Path, changes: bool) -> None:
     to = tmp_path / "copy"
     writable(hive, tmp_path / "t")
-    door = acidctl.Hive(hive.address).table("db.t")
+    door = Hive(hive.address).table("db.t")
     door.insert(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}))
     hive.wanted_locks.clear()
 
@@ -232,3 +237,45 @@ def test_no_lock_is_held_while_a_person_decides(hive: FakeHive, tmp_path: Path, 
     assert (planned.rows, done.rows, len(rows(to))) == ((1, 2, 2) if changes else (1, 1, 1))
     assert [note for note in events.notes[1:] if "has changed since the plan" in note] == events.notes[1:]
     assert len(events.notes) == 1 + changes
+
+
+@pytest.fixture
+def tables(hive: FakeHive, tmp_path: Path) -> Path:
+    """The tables t, u and v with a row each; the directory that u's copy would get is somebody else's."""
+    for name in ("u", "v", "t"):
+        writable(hive, tmp_path / name)
+        hive.tables["db", name] = replace(hive.tables["db", "t"], name=name)
+        Hive(hive.address).table(f"db.{name}").insert(pa.table({"a": pa.array([1], pa.int32()), "b": [name]}))
+    (tmp_path / "u_ice" / "metadata").mkdir(parents=True)
+    (tmp_path / "u_ice" / "metadata" / "v1.metadata.json").write_text("somebody's")
+    return tmp_path
+
+
+def test_a_pattern_copies_each_table_and_reports_what_cannot_be_copied(
+    hive: FakeHive, tables: Path, acidctl: Acidctl
+) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice", "-o", "jsonl")
+    for word, result in (("--dry-run", "planned"), ("--yes", "written")):
+        found = acidctl(*line, word)
+        done = [(one["location"], one["result"]) for one in found.lines()]
+        assert done == [("hive:db.t", result), ("hive:db.u", "failed"), ("hive:db.v", result)]
+        assert found.status == 6
+    assert (rows(tables / "t_ice"), rows(tables / "v_ice")) == ([(1, "t")], [(1, "v")])
+    assert len(hive.wanted_locks) >= 4, "each table has a lock of its own"
+    assert not hive.locks
+
+
+def test_a_pattern_is_planned_whole_before_the_only_question(hive: FakeHive, tables: Path, terminal: Terminals) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice")
+    terminal.run(*line, typed="n\n")
+    assert not (tables / "t_ice").exists()
+    status, shown = terminal.run(*line, typed="y\n")
+    assert (status, shown.count("[y/N]")) == (6, 1)
+    assert (rows(tables / "t_ice"), rows(tables / "v_ice")) == ([(1, "t")], [(1, "v")])
+
+
+def test_a_pattern_wants_the_name_of_the_table_in_its_target(hive: FakeHive, tables: Path, acidctl: Acidctl) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "ice", "--yes")
+    assert acidctl(*line).status == 2
+    with pytest.raises(UsageProblem):
+        copy_table("hive:db.*", tables / "{table}_ice", metastore=hive.address)
