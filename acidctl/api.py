@@ -443,7 +443,7 @@ def migrate(
     Args:
         url, storage_options, metastore, snapshot: see :func:`acidctl.open_table`; without a metastore and lists,
             `assume_committed` is the age at which directories count as committed.
-        to: ``iceberg:CATALOG/db.table``, or a directory.
+        to: ``iceberg:CATALOG/db.table``, ``hive:db.table`` or a directory.
         options: further ones of :class:`acidctl.verbs.migrate.MigrateOptions`; with ``catch_up=True`` the copy exists
             and is brought up to date.
 

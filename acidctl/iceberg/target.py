@@ -28,11 +28,12 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
 from acidctl.iceberg.column_changes import ColumnChange, is_alike
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.orc_files.metrics import Metrics
 from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta, url_of
+from acidctl.orc.types import hive_type
 from acidctl.rows.scan.partition_values import PartitionValue
 from acidctl.storage.port import FileSystem
 
@@ -252,6 +253,8 @@ class Target:
                 for file in files:
                     delta.append_data_file(_data_file(file, spec))
                 delta.commit()
+        except (ConflictError, RefusedError):
+            raise
         except (CommitFailedException, ValidationException) as error:
             raise ConflictError(
                 f"the copy {'.'.join(self.table.name())} was changed by somebody else meanwhile",
@@ -263,6 +266,12 @@ class Target:
             why = f"{type(error).__name__}: {error}"
             raise StorageError(what, why, "run it again: it compares both tables again") from error
         return delta.snapshot_id
+
+
+def hive_columns(schema: Schema) -> list[tuple[str, str]]:
+    """Return the name and Hive's type of each column."""
+    fields = (_field_of(field.field_id, field.name, field.field_type) for field in schema.fields)
+    return [(field.name, hive_type(field.stored)) for field in fields]
 
 
 @contextmanager

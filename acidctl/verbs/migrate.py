@@ -23,7 +23,10 @@ class MigrateOptions(Options):
     """The options of `acidctl migrate`."""
 
     to: str = option(
-        REQUIRED, "--to", metavar="TARGET", help="The Iceberg table: iceberg:CATALOG/db.table, or a directory."
+        REQUIRED,
+        "--to",
+        metavar="TARGET",
+        help="The Iceberg table: iceberg:CATALOG/db.table, hive:db.table or a directory.",
     )
     catch_up: bool = option(False, "--catch-up", help="Bring a copy that was made before up to date.")
     drop_column: tuple[str, ...] = option(
@@ -133,7 +136,9 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             "name the table in its metastore, hive:db.t; or give --snapshot, or --assume-committed 1h if all that is "
             "older is committed",
         )
-    opened = open_target(options.to, dict(options.catalog_option), options.target_location, selection.storage)
+    metastore = selection.resolver.require_warehouse(options.to).metastore if is_hive_name(options.to) else None
+    settings = dict(options.catalog_option)
+    opened = open_target(options.to, settings, options.target_location, selection.storage, metastore)
     from acidctl.iceberg.request import CopyRequest  # it needs PyIceberg, which open_target() has asked for
 
     request = CopyRequest(table, opened, options.drop_column, selection.storage)
