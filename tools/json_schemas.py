@@ -194,6 +194,7 @@ SHAPES: dict[str, Shape] = {
     "migrate": {
         **_OUTCOME, "verb": "str", "target": "str", "snapshotId": "int?", "filesCopied": "int", "bytesCopied": "int",
         "rowsAdded": "int", "positionDeletes": "int", "columnsEncoded": "map", "columns": "map", "proof": "str?",
+        "names": "str?",
     },
     "clean": {**_OUTCOME, **_TO_CLEAN},
     "restore": {**_OUTCOME, **_IN_TRASH},

@@ -112,6 +112,22 @@ class CopyRequest:
             return changes
         return (*changes, f"Iceberg's readers cut the nanoseconds of {', '.join(times)} to microseconds")
 
+    @property
+    def path(self) -> str:
+        """Return the source, as the copy names it."""
+        return self._table.path
+
+    @property
+    def made(self) -> tuple[int, int]:
+        """Return when the Hive table was made, and its id; both change if it is dropped and made again."""
+        hive = self._table.found[0].hive
+        return hive.made if hive else (0, 0)
+
+    @property
+    def can_rename(self) -> bool:
+        """Return whether all stores of the source can move a directory in one step."""
+        return all(found.fs.can_rename for found in self._table.found)
+
     def require_state(self, *, is_again: bool) -> None:
         """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
 

@@ -52,6 +52,9 @@ SEEN = "acidctl.seen"
 WRITE_IDS = "acidctl.write-ids"
 """The property of a snapshot that holds the write-id list of the source."""
 
+TAG = "acidctl-cutover"
+"""The tag of the snapshot with which the copy took the name of the Hive table."""
+
 FILE_PATH, POSITION = 2147483546, 2147483545
 """The field ids of position delete files."""
 
@@ -191,22 +194,57 @@ class Target:
             ConflictError: somebody else changed the table meanwhile.
             StorageError: the catalog fails.
         """
-        with _asking("cannot change the columns of the copy"):
-            try:
-                with self.table.update_schema() as update:
-                    for change in changes:
-                        if change.old is None:
-                            update.add_column(change.new.name, _type_of(change.new))
-                            continue
-                        if not is_alike(change.old, change.new):
-                            update.update_column(change.old.name, _type_of(change.new))
-                        if change.old.name != change.new.name:
-                            update.rename_column(change.old.name, change.new.name)
-            except (CommitFailedException, ValidationException) as error:
-                raise ConflictError(
-                    "the copy was changed by somebody else meanwhile", str(error), "run it again"
-                ) from error
+        with self._changing("cannot change the columns of the copy"), self.table.update_schema() as update:
+            for change in changes:
+                if change.old is None:
+                    update.add_column(change.new.name, _type_of(change.new))
+                    continue
+                if not is_alike(change.old, change.new):
+                    update.update_column(change.old.name, _type_of(change.new))
+                if change.old.name != change.new.name:
+                    update.rename_column(change.old.name, change.new.name)
         self._read_columns()
+
+    @property
+    def metadata(self) -> str:
+        """Return the URL of its newest metadata, as it was loaded or committed last."""
+        return self.table.metadata_location
+
+    @property
+    def is_as_tagged(self) -> bool:
+        """Return whether the current snapshot is the one of the cut-over, or both have none."""
+        tag = self.table.metadata.refs.get(TAG)
+        return self.snapshot_id == (tag.snapshot_id if tag else None)
+
+    def tag(self) -> None:
+        """Tag the current snapshot as that of the cut-over.
+
+        Raises:
+            ConflictError: somebody else has committed meanwhile.
+        """
+        with self._changing("cannot tag the snapshot"), self.table.manage_snapshots() as changes:
+            if TAG in self.table.metadata.refs:
+                changes.remove_tag(TAG)
+            if self.snapshot_id is not None:
+                changes.create_tag(self.snapshot_id, TAG)
+
+    def return_to_tag(self) -> None:
+        """Make the snapshot of the cut-over the current one again.
+
+        Raises:
+            ConflictError: somebody else has committed meanwhile.
+        """
+        with self._changing("cannot discard the snapshots"), self.table.manage_snapshots() as changes:
+            changes.set_current_snapshot(ref_name=TAG)
+
+    @contextmanager
+    def _changing(self, what: str) -> Iterator[None]:
+        with _asking(what):
+            try:
+                yield
+            except (CommitFailedException, ValidationException) as error:
+                why = str(error)
+                raise ConflictError("the copy was changed by somebody else meanwhile", why, "run it again") from error
 
     @property
     def location(self) -> str:

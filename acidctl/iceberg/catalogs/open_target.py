@@ -47,6 +47,19 @@ class OpenedTarget:
         return create_target(self.catalog, self.name, (columns, partition), self.location, properties)
 
 
+def require_pyiceberg() -> None:
+    """Import PyIceberg.
+
+    Raises:
+        EnvironmentProblem: it is not installed.
+    """
+    try:
+        import acidctl.iceberg.private_api  # noqa: F401
+    except ImportError as error:
+        why = f"PyIceberg is missing: {error}"
+        raise EnvironmentProblem("cannot write Iceberg tables", why, "pip install 'acidctl[iceberg]'") from error
+
+
 def open_target(
     text: str,
     settings: Mapping[str, str],
@@ -67,13 +80,11 @@ def open_target(
         UsageProblem: the text names no table, or PyIceberg does not know the catalog.
         NotFoundError, RefusedError: a new table of the metastore cannot have this name or directory.
     """
-    try:
-        from pyiceberg.catalog import load_catalog
+    require_pyiceberg()
+    from pyiceberg.catalog import load_catalog
 
-        from acidctl.iceberg.private_api import DirectoryCatalog
-    except ImportError as error:
-        why = f"PyIceberg is missing: {error}"
-        raise EnvironmentProblem("cannot write Iceberg tables", why, "pip install 'acidctl[iceberg]'") from error
+    from acidctl.iceberg.private_api import DirectoryCatalog
+
     if metastore:
         from acidctl.iceberg.catalogs.hive_metastore import MetastoreCatalog
 
