@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +17,7 @@ import pytest
 from pyiceberg.table import StaticTable
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import client, writable
+from support.paths import PYTHONPATH
 
 import acidctl
 from acidctl.base.errors import (
@@ -25,6 +31,7 @@ from acidctl.iceberg import cut_over
 from acidctl.iceberg.catalogs.hive_metastore import METADATA, MetastoreCatalog
 from acidctl.iceberg.cut_over import MIGRATED_TO
 from acidctl.iceberg.target import TAG, find_target
+from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.interface import Database, LockType, TxnState
 from acidctl.outcome import Result
 from acidctl.verbs import migrate as verb
@@ -103,24 +110,50 @@ def test_a_dry_run_changes_nothing(hive: FakeHive) -> None:
     assert names(hive) == AFTER
 
 
-def test_writers_are_kept_away_and_end(hive: FakeHive) -> None:
-    """One that waits would write to the directory that the table had before."""
+@pytest.mark.parametrize("when", ["t", "t_ice"])
+def test_statements_that_wait_for_the_table_end(hive: FakeHive, when: str) -> None:
+    """Otherwise they would write to the directory that the table had, which nobody reads any more."""
     waiting: list[int] = []
-    real = hive.answers["alter_table_req" if hive.version == 4 else "alter_table_with_environment_context"]
 
-    def comes_late(*asked: Any) -> Any:
-        if not waiting:
-            txn = hive.begin()
-            hive.write_ids["db.t"].append(txn)
-            waiting.append(txn)
-            hive.lock("db", "t", txn=txn, type=LockType.SHARED_READ, blocked_by=1)
-        return real(*asked)
+    def comes(old: str, _: str) -> None:
+        if old == when:
+            waiting.append(hive.begin())
+            hive.lock("db", "t_acid" if old == "t_ice" else "t", txn=waiting[0], blocked_by=1)
 
-    hive.before["get_open_txns"] = lambda: None
-    hive.answers["alter_table_req" if hive.version == 4 else "alter_table_with_environment_context"] = comes_late
+    renames(hive, comes)
     run(hive)
     assert hive.txns[waiting[0]].state == TxnState.ABORTED
-    assert names(hive) == AFTER
+    assert (names(hive), hive.locks) == (AFTER, [])
+
+
+def test_a_statement_that_locks_the_name_while_no_table_has_it_ends(hive: FakeHive) -> None:
+    late: list[int] = []
+    real = hive.answers["show_locks"]
+
+    def comes(asked: Any) -> Any:
+        if T not in hive.tables and ICE in hive.tables and not late:
+            late.append(hive.begin())
+            hive.write_ids["db.t"] = [late[0]]
+            hive.lock("db", "t", txn=late[0])
+        return real(asked)
+
+    hive.answers["show_locks"] = comes
+    run(hive)
+    assert hive.txns[late[0]].state == TxnState.ABORTED
+    assert (names(hive), hive.locks) == (AFTER, [])
+
+
+def test_a_commit_without_a_lock_undoes_the_cut_over(hive: FakeHive) -> None:
+    def commits(old: str, _: str) -> None:
+        if old == "t_ice" and "db.t_acid" in hive.write_ids:
+            txn = hive.begin()
+            hive.write_ids["db.t_acid"].append(txn)
+            hive.end(txn)
+
+    renames(hive, commits)
+    with pytest.raises(ConflictError, match="has rows that the copy has not"):
+        run(hive)
+    assert (names(hive), hive.locks) == (BEFORE, [])
 
 
 def test_a_statement_at_work_holds_up_the_cut_over(hive: FakeHive) -> None:
@@ -154,59 +187,103 @@ def renames(hive: FakeHive, then: Callable[[str, str], None]) -> None:
     hive.answers[altering(hive)] = answer
 
 
-def test_the_first_renaming_is_undone_if_the_second_fails(hive: FakeHive, tmp_path: Path) -> None:
-    renames(hive, lambda old, new: hive.fault(altering(hive), "refused") if (old, new) == ("t_acid", "t_no") else None)
-    failed: list[str] = []
-
-    def refuse(old: str, new: str) -> None:
-        if old == "t_ice" and not failed:
-            failed.append(old)
-            hive.table("db", "t", str(tmp_path / "other"))
-            hive.tables["db", "u"] = hive.tables.pop(T)
-            raise_refused()
-
-    renames(hive, refuse)
-    with pytest.raises(AcidctlError, match="cannot rename db.t_ice to db.t"):
+def test_the_first_renaming_is_undone_if_the_second_fails(hive: FakeHive) -> None:
+    renames(hive, lambda old, _: hive.fault(altering(hive), "refused") if old == "t_ice" and fails else None)
+    fails = [True]
+    with pytest.raises(MetastoreError, match="cannot rename"):
         run(hive)
-    hive.tables.pop(("db", "u"), None)
-    assert (names(hive), hive_rows(hive, "t")) == (BEFORE, [1, 2])
+    assert (names(hive), hive_rows(hive, "t"), hive.locks) == (BEFORE, [1, 2], [])
     assert MIGRATED_TO not in hive.tables[T].parameters
+    fails.clear()
     run(hive)
     assert names(hive) == AFTER
 
 
-def raise_refused() -> None:
-    from support.metastore.fake_metastore import Refused
-
-    raise Refused("InvalidOperationException", "it does not want to")
-
-
-@pytest.mark.parametrize("kind", ["done", "lost"])
-@pytest.mark.parametrize("number", [1, 2])
-def test_lost_answers_of_a_renaming(hive: FakeHive, kind: str, number: int) -> None:
-    count: list[str] = []
-
-    def at(old: str, new: str) -> None:
-        count.append(new)
-
-    renames(hive, at)
-    calls = [0]
-    real = hive.answers[altering(hive)]
-
-    def counted(*asked: Any) -> Any:
-        calls[0] += 1
-        return real(*asked)
-
-    hive.answers[altering(hive)] = counted
+@pytest.mark.parametrize(("kind", "times"), [("done", 1), ("lost", 1), ("done", 3)])
+@pytest.mark.parametrize("name", ["t", "t_ice"])
+def test_a_lost_answer_of_a_renaming(hive: FakeHive, kind: str, times: int, name: str) -> None:
+    faults = [times]
+    renames(hive, lambda old, _: hive.fault(altering(hive), kind, faults.pop()) if old == name and faults else None)
     run(hive)
-    total = len(count)
-    assert total == 2
+    assert not faults
+    assert names(hive) == AFTER
+
+
+KILLED = """
+import os, signal, sys
+import acidctl
+from acidctl.iceberg import cut_over
+from acidctl.iceberg.cut_over import Swap
+from acidctl.iceberg.target import Target
+from acidctl.metastore.txn.transaction import LockedTransaction
+
+cut_over._GRACE = 0.0
+address, step, number, back = sys.argv[1:]
+owner = {"tag": Target, "lock": LockedTransaction, "release": LockedTransaction}.get(step, Swap)
+real, calls = getattr(owner, step), []
+
+def dying(*given, **more):
+    answer = real(*given, **more)
+    calls.append(step)
+    if len(calls) == int(number):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer
+
+setattr(owner, step, dying)
+acidctl.migrate("hive:db.t", "hive:db.t_ice", metastore=address, **{back: True})
+"""
+STEPS = [
+    ("write_ids", 1),
+    ("tag", 1),
+    ("lock", 1),
+    ("_rename", 1),
+    ("_fence", 1),
+    ("_rename", 2),
+    ("wrote_too_late", 1),
+]
+
+
+def killed(hive: FakeHive, step: str, number: int, way: str) -> None:
+    """A run in a process of its own, which ends after a step; the metastore ends its transactions later."""
+    line = [sys.executable, "-c", KILLED, hive.address, step, str(number), way]
+    done = subprocess.run(
+        line, env={**os.environ, "PYTHONPATH": PYTHONPATH}, timeout=120, check=False, capture_output=True
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    for txn in [id_ for id_, one in hive.txns.items() if one.state == TxnState.OPEN]:
+        hive.end(txn, commit=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step", "number"), STEPS)
+def test_the_next_run_goes_on_after_a_kill(hive: FakeHive, step: str, number: int) -> None:
+    killed(hive, step, number, "cut_over")
+    if (step, number) in (("_rename", 1), ("_fence", 1)):
+        assert names(hive) == {"t_acid": "hive", "t_ice": "iceberg"}
+    run(hive)
+    assert (names(hive), iceberg_rows(hive), hive_rows(hive, "t_acid")) == (AFTER, [1, 2], [1, 2])
+    insert(hive, 3, table="db.t_acid")
     run(hive, back=True)
-    assert (names(hive), kind, number) == (BEFORE, kind, number)
+    assert (names(hive), hive_rows(hive, "t")) == (BEFORE, [1, 2, 3])
 
 
-@pytest.mark.parametrize("goes_on", ["cut_over", "back"])
-def test_a_run_that_ended_between_the_renamings(hive: FakeHive, goes_on: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("then", ["cut_over", "back"])
+def test_the_next_run_goes_on_after_a_kill_on_the_way_back(hive: FakeHive, number: int, then: str) -> None:
+    run(hive)
+    killed(hive, "_rename", number, "back")
+    if number == 2 and then == "back":
+        with pytest.raises(RefusedError, match="was not cut over"):
+            run(hive, back=True)
+    else:
+        run(hive, **{then: True})
+    assert (names(hive), hive.locks) == (AFTER if then == "cut_over" else BEFORE, [])
+    assert hive_rows(hive, "t_acid" if then == "cut_over" else "t") == [1, 2]
+
+
+def half(hive: FakeHive) -> None:
+    """What a run leaves that ends between the two renamings."""
     table = hive.tables.pop(T)
     assert table.storage
     place = Path(str(table.storage.location))
@@ -217,16 +294,48 @@ def test_a_run_that_ended_between_the_renamings(hive: FakeHive, goes_on: str) ->
     )  # fmt: skip
     hive.write_ids["db.t_acid"] = hive.write_ids.pop("db.t")
     hive.partitions[ACID] = {}
+
+
+@pytest.mark.parametrize("goes_on", ["cut_over", "back"])
+def test_a_run_that_ended_between_the_renamings(hive: FakeHive, goes_on: str) -> None:
+    half(hive)
+    assert "a run ended between two renamings" in run(hive, dry_run=True).names
     with pytest.raises(NotFoundError):
         acidctl.migrate("hive:db.t", "hive:db.t_ice", metastore=hive.address, catch_up=True)
     run(hive, **{goes_on: True})
     assert names(hive) == (AFTER if goes_on == "cut_over" else BEFORE)
 
 
+def test_a_run_that_is_still_between_the_renamings(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    half(hive)
+    monkeypatch.setattr(cut_over, "_WAIT", 0.0)
+    hive.lock("db", "t_acid", txn=hive.begin(), type=LockType.EXCLUSIVE)
+    with pytest.raises(ConflictError, match="could not lock db"):
+        run(hive)
+    assert names(hive) == {"t_acid": "hive", "t_ice": "iceberg"}
+
+
+def test_two_at_once(hive: FakeHive) -> None:
+    """One of them changes the names; the other fails, or finds it done."""
+
+    def one(_: int) -> object:
+        try:
+            return run(hive).result
+        except AcidctlError as error:
+            return error
+
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(one, range(2)))
+    assert Result.WRITTEN in done
+    assert (names(hive), iceberg_rows(hive), hive.locks) == (AFTER, [1, 2], []), done
+
+
 def spark_commits(hive: FakeHive, name: str) -> None:
     """A snapshot of somebody else."""
     target = find_target(MetastoreCatalog(client(hive), {}), f"db.{name}")
     assert target
+    with target.table.transaction() as changes:
+        changes.set_properties({"write.format.default": "parquet"})
     target.table.append(pa.table({"a": pa.array([77], pa.int32()), "b": ["spark"]}))
 
 

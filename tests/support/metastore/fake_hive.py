@@ -531,6 +531,8 @@ class FakeHive:
     def _do_alter_table_req(self, request: wire.AlterTableRequest) -> wire.AlterTableResponse:
         assert request.table
         raw, key = request.table, (request.database, request.name)
+        if key not in self.tables:
+            raise Refused("InvalidOperationException", f"Unable to alter table. {'.'.join(key)} doesn't exist")
         new, old = (raw.text(2), raw.text(1)), self.tables[key]
         if new != key and new in self.tables:
             raise Refused("InvalidOperationException", f"new table {'.'.join(new)} already exists")
