@@ -20,10 +20,14 @@ def command(call: Call[MigrateOptions]) -> int:
 
     Columns are copied without decoding them, deleted rows become position deletes, and all is visible at once. A column
     that Iceberg's readers would read otherwise is encoded again, and the plan says so. All rows of both are compared
-    before the commit. The Hive table is only read.
+    before the commit. The Hive table is only read, and renamed by --cut-over.
 
     --catch-up brings the copy up to date, as often as you like: it compares the ids of rows, so that compactions and
     cleanings in between do no harm. A run with nothing new makes no snapshot.
+
+    --cut-over gives the name of the Hive table to a copy in the same metastore: it catches up, locks the table, catches
+    up a last time, and renames both; the Hive table becomes TABLE_acid. Statements that wait for it meanwhile fail.
+    --back returns, unless somebody has written to the Iceberg table since. The plan comes first, and a question.
     """
     from acidctl.verbs.migrate import migrate
 

@@ -688,6 +688,13 @@ class FakeHive:
         return wire.LockResponse(id_, state)
 
     def _do_check_lock(self, request: wire.CheckLockRequest) -> wire.LockResponse:
+        there = {one.lock for one in self.locks}
+        self.locks = [
+            replace(one, state=LockState.ACQUIRED, blocked_by=None)
+            if one.lock == request.lock and one.blocked_by and one.blocked_by not in there
+            else one
+            for one in self.locks
+        ]
         own = [one for one in self.locks if one.lock == request.lock]
         if not own:
             raise Refused("NoSuchLockException", f"No such lock lockid:{request.lock}")
