@@ -138,7 +138,9 @@ class CopyRequest:
         if target is None:
             if is_again:
                 raise NotFoundError(
-                    "there is no copy to catch up with", "the Iceberg table does not exist", "leave out --catch-up"
+                    "there is no copy to catch up with",
+                    "the Iceberg table does not exist",
+                    "migrate without --catch-up and --cut-over first",
                 )
             return
         name, id_ = target.source

@@ -8,6 +8,8 @@ from typing import cast
 
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 
+from acidctl.base.errors import NotFoundError
+from acidctl.iceberg.copy import open_file
 from acidctl.storage.port import FileSystem, parent_of
 from acidctl.storage.registry import open_location
 
@@ -25,16 +27,31 @@ class StoreIO(FileIO):
 
     def new_input(self, location: str) -> InputFile:
         """Return a file to read."""
-        return _Input(location, *open_location(location, self._storage))
+        return _Input(location, *open_file(location, self._storage))
 
     def new_output(self, location: str) -> OutputFile:
-        """Return a file to write."""
-        return _Output(location, *open_location(location, self._storage))
+        """Return a file to write; its directory is made."""
+        _make_folder(location.rpartition("/")[0], self._storage)
+        return _Output(location, *open_file(location, self._storage))
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         """Remove a file."""
-        fs, path = open_location(location if isinstance(location, str) else location.location, self._storage)
+        fs, path = open_file(location if isinstance(location, str) else location.location, self._storage)
         fs.remove_tree(path)
+
+
+def _make_folder(url: str, storage: Mapping[str, str] | None) -> None:
+    """Make a directory, from the nearest one that exists: a store that follows no links cannot begin elsewhere."""
+    fs, path = open_location(url, storage)
+    folder = path
+    while fs.is_local and path != "/":
+        try:
+            fs.stat(path)
+            break
+        except NotFoundError:
+            path = parent_of(path)
+            fs, _ = open_location(path, storage)
+    fs.make_dirs(folder)
 
 
 class _Input(InputFile):
@@ -81,5 +98,4 @@ class _NewFile(BytesIO):
         if not self.closed:
             data = self.getvalue()
             super().close()
-            self._fs.make_dirs(parent_of(self._path))
             self._fs.write_bytes(self._path, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
+from support.command_line import Result as Run
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import client, writable
 
@@ -220,3 +221,19 @@ def test_two_that_make_the_table_at_once(hive: FakeHive, tmp_path: Path) -> None
         copy(hive)
     assert not list((tmp_path / "t_ice").rglob("*.json"))
     assert catalog.has("db.t_ice")
+
+
+def test_the_command_makes_a_table_in_directories_that_do_not_exist(
+    hive: FakeHive, tmp_path: Path, acidctl: Callable[..., Run]
+) -> None:
+    """It follows no links below a directory, and so begins at one that exists."""
+    place = tmp_path / "external" / "db" / "t_ice"
+    words = ("migrate", "--metastore", hive.address, "hive:db.t", "--to", "hive:db.t_ice", "--yes")
+    assert acidctl(*words, "--target-location", f"file:{place}").status == 0
+    insert(hive, 3)
+    assert acidctl(*words, "--catch-up").status == 0
+    assert rows(hive) == [1, 2, 3]
+    done = acidctl(*words, "--cut-over", "-o", "json").json()
+    assert [one["names"] for one in done][-1] == "db.t becomes the Iceberg table, and the Hive table db.t_acid"
+    assert acidctl(*words, "--back").status == 0
+    assert hive.tables[KEY].parameters[METADATA].startswith(f"file://{place}/metadata/")
