@@ -46,11 +46,12 @@ from acidctl.rows.past.history import History, read_history
 from acidctl.rows.scan.table import Table
 from acidctl.validation.findings import Depth
 from acidctl.validation.report import Report
-from acidctl.verbs import migrate as verb
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
+from acidctl.verbs.iceberg import migrate as verb
+from acidctl.verbs.iceberg.options import MigrateOptions
 from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.purge import purge
 from acidctl.verbs.reading.blame import BlameOptions, blame
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.tables import HiveTable
-    from acidctl.verbs.migrate import Migrated
+    from acidctl.verbs.iceberg.options import Migrated
 
 DAY = 86400.0
 """Seconds."""
@@ -444,9 +445,9 @@ def migrate(
     Args:
         url, storage_options, metastore, snapshot: see :func:`acidctl.open_table`; without a metastore and lists,
             `assume_committed` is the age at which directories count as committed.
-        to: ``iceberg:CATALOG/db.table``, or a directory.
-        options: further ones of :class:`acidctl.verbs.migrate.MigrateOptions`; with ``catch_up=True`` the copy exists
-            and is brought up to date.
+        to: ``iceberg:CATALOG/db.table``, ``hive:db.table`` or a directory.
+        options: further ones of :class:`acidctl.verbs.iceberg.options.MigrateOptions`; with ``catch_up=True`` the copy
+            exists and is brought up to date.
 
     Raises:
         AcidctlError: a column or file cannot be copied, or the copy was changed by somebody else; nothing new is
@@ -455,7 +456,7 @@ def migrate(
     """
     if is_hive_name(text := as_path(url)) and HiveName.parse(text).is_pattern:
         raise UsageProblem("migrate() copies one table", f"{text} is a pattern", "call it for each table")
-    chosen = verb.MigrateOptions(to=os.fspath(to), **options)
+    chosen = MigrateOptions(to=os.fspath(to), **options)
     warehouse = open_warehouse(metastore)
     with closing(warehouse) if warehouse else nullcontext():
         resolver = resolver_of(snapshot, assume_committed, warehouse)

@@ -157,6 +157,17 @@ class CopyRequest:
             return changes
         return (*changes, f"nanoseconds of {', '.join(times)} are cut to microseconds")
 
+    @property
+    def made(self) -> tuple[int, int]:
+        """Return when the Hive table was made, and its id; both change if it is dropped and made again."""
+        hive = self._table.found[0].hive
+        return hive.made if hive else (0, 0)
+
+    @property
+    def can_rename(self) -> bool:
+        """Return whether all stores of the source can move a directory in one step."""
+        return all(found.fs.can_rename for found in self._table.found)
+
     def require_state(self, *, is_again: bool) -> None:
         """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
 
@@ -167,7 +178,9 @@ class CopyRequest:
         if target is None:
             if is_again:
                 raise NotFoundError(
-                    "there is no copy to catch up with", "the Iceberg table does not exist", "leave out --catch-up"
+                    "there is no copy to catch up with",
+                    "the Iceberg table does not exist",
+                    "migrate without --catch-up and --cut-over first",
                 )
             return
         name, id_ = target.source

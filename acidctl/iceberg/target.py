@@ -31,11 +31,12 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, StorageError, VerifyError
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError, VerifyError
 from acidctl.iceberg.column_changes import ColumnChange, is_alike
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.orc_files.metrics import Metrics
 from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta, url_of
+from acidctl.orc.types import hive_type
 from acidctl.rows.scan.partition_values import PartitionValue
 from acidctl.storage.port import FileSystem
 
@@ -62,6 +63,9 @@ PROOF = "acidctl.proof"
 
 WRITE_IDS = "acidctl.write-ids"
 """The property of a snapshot that holds the write-id list of the source."""
+
+TAG = "acidctl-cutover"
+"""The tag of the snapshot with which the copy took the name of the Hive table."""
 
 FILE_PATH, POSITION = 2147483546, 2147483545
 """The field ids of position delete files."""
@@ -234,22 +238,57 @@ class Target:
             ConflictError: somebody else changed the table meanwhile.
             StorageError: the catalog fails.
         """
-        with _asking("cannot change the columns of the copy"):
-            try:
-                with self.table.update_schema() as update:
-                    for change in changes:
-                        if change.old is None:
-                            update.add_column(change.new.name, _type_of(change.new))
-                            continue
-                        if not is_alike(change.old, change.new):
-                            update.update_column(change.old.name, _type_of(change.new))
-                        if change.old.name != change.new.name:
-                            update.rename_column(change.old.name, change.new.name)
-            except (CommitFailedException, ValidationException) as error:
-                raise ConflictError(
-                    "the copy was changed by somebody else meanwhile", str(error), "run it again"
-                ) from error
+        with self._changing("cannot change the columns of the copy"), self.table.update_schema() as update:
+            for change in changes:
+                if change.old is None:
+                    update.add_column(change.new.name, _type_of(change.new))
+                    continue
+                if not is_alike(change.old, change.new):
+                    update.update_column(change.old.name, _type_of(change.new))
+                if change.old.name != change.new.name:
+                    update.rename_column(change.old.name, change.new.name)
         self._read_columns()
+
+    @property
+    def metadata(self) -> str:
+        """Return the URL of its newest metadata, as it was loaded or committed last."""
+        return self.table.metadata_location
+
+    @property
+    def is_as_tagged(self) -> bool:
+        """Return whether the current snapshot is the one of the cut-over, or both have none."""
+        tag = self.table.metadata.refs.get(TAG)
+        return self.snapshot_id == (tag.snapshot_id if tag else None)
+
+    def tag(self) -> None:
+        """Tag the current snapshot as that of the cut-over.
+
+        Raises:
+            ConflictError: somebody else has committed meanwhile.
+        """
+        with self._changing("cannot tag the snapshot"), self.table.manage_snapshots() as changes:
+            if TAG in self.table.metadata.refs:
+                changes.remove_tag(TAG)
+            if self.snapshot_id is not None:
+                changes.create_tag(self.snapshot_id, TAG)
+
+    def return_to_tag(self) -> None:
+        """Make the snapshot of the cut-over the current one again.
+
+        Raises:
+            ConflictError: somebody else has committed meanwhile.
+        """
+        with self._changing("cannot discard the snapshots"), self.table.manage_snapshots() as changes:
+            changes.set_current_snapshot(ref_name=TAG)
+
+    @contextmanager
+    def _changing(self, what: str) -> Iterator[None]:
+        with _asking(what):
+            try:
+                yield
+            except (CommitFailedException, ValidationException) as error:
+                why = str(error)
+                raise ConflictError("the copy was changed by somebody else meanwhile", why, "run it again") from error
 
     @property
     def location(self) -> str:
@@ -335,7 +374,7 @@ class Target:
                 delta.commit()
                 now = self.table
                 check(Target(Table(now.name(), transaction.table_metadata, now.metadata_location, now.io, now.catalog)))
-        except VerifyError:
+        except (ConflictError, RefusedError, VerifyError):
             raise
         except (CommitFailedException, ValidationException) as error:
             raise ConflictError(
@@ -348,6 +387,12 @@ class Target:
             why = f"{type(error).__name__}: {error}"
             raise StorageError(what, why, "run it again: it compares both tables again") from error
         return delta.snapshot_id
+
+
+def hive_columns(schema: Schema) -> list[tuple[str, str]]:
+    """Return the name and Hive's type of each column."""
+    fields = (_field_of(field.field_id, field.name, field.field_type) for field in schema.fields)
+    return [(field.name, hive_type(field.stored)) for field in fields]
 
 
 @contextmanager

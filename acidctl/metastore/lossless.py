@@ -87,6 +87,13 @@ class RawStruct:
         _, items = self._payload(number, TType.LIST) or (TType.STRING, ())
         return [_text(item) for item in items]
 
+    def structs(self, number: int) -> list[RawStruct]:
+        """Return a list of structs; an empty one if it is missing."""
+        code, items = self._payload(number, TType.LIST) or (TType.STRUCT, ())
+        if items and code != TType.STRUCT:
+            raise _unreadable(f"a list has items of the type {code}, and not {TType.STRUCT}")
+        return list(items)
+
     def texts(self, number: int) -> dict[str, str]:
         """Return a map of texts; an empty one if it is missing."""
         _, _, pairs = self._payload(number, TType.MAP) or (TType.STRING, TType.STRING, ())
@@ -117,6 +124,11 @@ def _unreadable(why: str) -> Unreadable:
 def struct_value(struct: RawStruct) -> Value:
     """Return a struct for a field."""
     return Value(TType.STRUCT, struct)
+
+
+def structs_value(structs: Sequence[RawStruct]) -> Value:
+    """Return a list of structs for a field."""
+    return Value(TType.LIST, (TType.STRUCT, list(structs)))
 
 
 def text_value(text: str) -> Value:

@@ -34,7 +34,7 @@ from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import open_sources
 from acidctl.storage.registry import open_location
-from acidctl.verbs.migrate import Migrated
+from acidctl.verbs.iceberg.options import Migrated
 
 ROW = row_of(
     [

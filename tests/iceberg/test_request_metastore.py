@@ -28,7 +28,8 @@ from acidctl.metastore.interface import FieldSchema
 from acidctl.metastore.settings import find_settings
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.migrate import Migrated, MigrateOptions, migrate
+from acidctl.verbs.iceberg.migrate import migrate
+from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
 from acidctl.verbs.selection import Selection
 
 Acidctl = Callable[..., Run]

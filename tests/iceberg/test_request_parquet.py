@@ -22,7 +22,7 @@ from acidctl.iceberg import file_tasks
 from acidctl.iceberg.parquet_files import encode
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
-from acidctl.verbs.migrate import Migrated
+from acidctl.verbs.iceberg.options import Migrated
 
 pytestmark = pytest.mark.filterwarnings("ignore:Iceberg scan planning")  # polars looks for a plugin
 

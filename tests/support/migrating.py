@@ -10,7 +10,8 @@ from pyiceberg.table import StaticTable
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.verbs.events import Events
-from acidctl.verbs.migrate import Migrated, MigrateOptions, migrate
+from acidctl.verbs.iceberg.migrate import migrate
+from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
 from acidctl.verbs.selection import Selection
 
 COMMITTED = SnapshotResolver(SnapshotSpec(assumption=Assumption(0.0)))

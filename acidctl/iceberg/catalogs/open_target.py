@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.base.errors import EnvironmentProblem, UsageProblem
 from acidctl.iceberg.fields import Field
+from acidctl.location.arguments import HiveName
 from acidctl.storage.port import parent_of
 from acidctl.storage.registry import open_location
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
     from acidctl.iceberg.target import Target
+    from acidctl.metastore.client import Metastore
 
 PREFIX = "iceberg:"
 
@@ -45,27 +47,50 @@ class OpenedTarget:
         return create_target(self.catalog, self.name, (columns, partition), self.location, properties)
 
 
+def require_pyiceberg() -> None:
+    """Import PyIceberg.
+
+    Raises:
+        EnvironmentProblem: it is not installed.
+    """
+    try:
+        import acidctl.iceberg.private_api  # noqa: F401
+    except ImportError as error:
+        why = f"PyIceberg is missing: {error}"
+        raise EnvironmentProblem("cannot write Iceberg tables", why, "pip install 'acidctl[iceberg]'") from error
+
+
 def open_target(
-    text: str, settings: Mapping[str, str], location: str | None, storage: Mapping[str, str] | None
+    text: str,
+    settings: Mapping[str, str],
+    location: str | None,
+    storage: Mapping[str, str] | None,
+    metastore: Metastore | None = None,
 ) -> OpenedTarget:
-    """Return the table that a text names: ``iceberg:CATALOG/db.table``, or a path or URL of a directory.
+    """Return the table that a text names: ``iceberg:CATALOG/db.table``, ``hive:db.table``, or a path or URL.
 
     Args:
         settings: of the catalog, beside those in PyIceberg's own configuration.
         location: the directory of a new table.
         storage: options of the stores.
+        metastore: has the tables that are named ``hive:db.table``.
 
     Raises:
         EnvironmentProblem: PyIceberg is not installed.
         UsageProblem: the text names no table, or PyIceberg does not know the catalog.
+        NotFoundError, RefusedError: a new table of the metastore cannot have this name or directory.
     """
-    try:
-        from pyiceberg.catalog import load_catalog
+    require_pyiceberg()
+    from pyiceberg.catalog import load_catalog
 
-        from acidctl.iceberg.private_api import DirectoryCatalog
-    except ImportError as error:
-        why = f"PyIceberg is missing: {error}"
-        raise EnvironmentProblem("cannot write Iceberg tables", why, "pip install 'acidctl[iceberg]'") from error
+    from acidctl.iceberg.private_api import DirectoryCatalog
+
+    if metastore:
+        from acidctl.iceberg.catalogs.hive_metastore import MetastoreCatalog
+
+        table = _name_of(text)
+        own = MetastoreCatalog(metastore, storage)
+        return OpenedTarget(own, table, None if own.has(table) else own.location_for(table, location))
     if not text.startswith(PREFIX):
         if location is not None:
             raise UsageProblem("--target-location is for tables of a catalog", f"{text} is a directory itself", "")
@@ -83,3 +108,15 @@ def open_target(
         hint = "name it in ~/.pyiceberg.yaml, or give --catalog-option type=sql --catalog-option uri=..."
         raise UsageProblem(f"the catalog {name} cannot be used", why, hint) from error
     return OpenedTarget(catalog, table, location)
+
+
+def _name_of(text: str) -> str:
+    """Return ``db.table`` of the name of a table in a metastore.
+
+    Raises:
+        UsageProblem: the name is not that of one whole table.
+    """
+    name = HiveName.parse(text)
+    if name.is_pattern or name.partition:
+        raise UsageProblem(f"{text} names no Iceberg table", "it is a pattern or a partition", "write hive:db.table")
+    return f"{name.database}.{name.table}"

@@ -191,7 +191,8 @@ ONLY_TYPED = {
     "snapshot", "table-type", "visibility-txn",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash", "set", "where", "overwrite", "keys", "once",
-    "like", "partitioned-by", "clustered-by", "location", "comment", "proof",
+    "like", "partitioned-by", "clustered-by", "location", "comment", "proof", "cut-over", "back",
+    "discard-snapshots",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "blocking", "catch-up", "checksum", "count", "decode", "deep", "deleted",

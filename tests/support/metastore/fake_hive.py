@@ -530,10 +530,44 @@ class FakeHive:
 
     def _do_alter_table_req(self, request: wire.AlterTableRequest) -> wire.AlterTableResponse:
         assert request.table
-        key = (request.database, request.name)
-        parameters, write_id = request.table.texts(wire.TABLE_PARAMETERS), _write_id(request.table, 19)
-        self.tables[key] = replace(self.tables[key], parameters=parameters, write_id=write_id)
+        raw, key = request.table, (request.database, request.name)
+        if key not in self.tables:
+            raise Refused("InvalidOperationException", f"Unable to alter table. {'.'.join(key)} doesn't exist")
+        new, old = (raw.text(2), raw.text(1)), self.tables[key]
+        if new != key and new in self.tables:
+            raise Refused("InvalidOperationException", f"new table {'.'.join(new)} already exists")
+        columns = tuple(wire.FieldSchema(one.text(1), one.text(2)) for one in raw.struct(7).structs(1))
+        storage = old.storage and replace(old.storage, columns=columns)
+        parameters, write_id = raw.texts(wire.TABLE_PARAMETERS), _write_id(raw, 19)
+        if new != key:
+            self._rename(key, new)
+        self.tables[new] = replace(
+            old, name=new[1], storage=storage and self._moved(old, storage, new[1]), parameters=parameters,
+            write_id=write_id,
+        )  # fmt: skip
         return wire.AlterTableResponse()
+
+    def _moved(self, table: wire.Table, storage: wire.StorageDescriptor, name: str) -> wire.StorageDescriptor:
+        """The storage of a table that is called so: the directory of a managed one moves along."""
+        location = storage.location or ""
+        if table.table_type != "MANAGED_TABLE" or name == table.name or not location.endswith(f"/{table.name}"):
+            return storage
+        to = f"{location.rpartition('/')[0]}/{name}"
+        Path(location.removeprefix("file:")).rename(to.removeprefix("file:"))
+        return replace(storage, location=to)
+
+    def _rename(self, key: tuple[str, str], new: tuple[str, str]) -> None:
+        """Write ids and locks have the new name, as those of Hive 3.1.3 and 4.0.1 do."""
+        del self.tables[key]
+        if key in self.partitions:
+            self.partitions[new] = self.partitions.pop(key)
+        for ids in (self.write_ids, self.given):
+            if ".".join(key) in ids:
+                ids[".".join(new)] = ids.pop(".".join(key))  # type: ignore[attr-defined]
+        self.locks = [
+            replace(one, database=new[0], table=new[1]) if (one.database, one.table) == key else one
+            for one in self.locks
+        ]
 
     def _do_alter_table_with_environment_context(
         self, database: str, name: str, table: RawStruct, context: wire.EnvironmentContext
@@ -567,9 +601,10 @@ class FakeHive:
         return wire.AddPartitionsResult(tuple(added))
 
     def _do_create_table_req(self, request: wire.CreateTableRequest) -> None:
-        if not {"HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE"} <= set(request.capabilities):
-            raise Refused("MetaException", "Processor has no capabilities, cannot create an ACID table.")
         assert request.table
+        able = {"HIVEFULLACIDWRITE", "HIVEMANAGEDINSERTWRITE"} <= set(request.capabilities)
+        if "transactional" in request.table.parameters and not able:
+            raise Refused("MetaException", "Processor has no capabilities, cannot create an ACID table.")
         self._do_create_table(request.table)
 
     def _do_create_table(self, new: wire.NewTable) -> None:
@@ -653,6 +688,13 @@ class FakeHive:
         return wire.LockResponse(id_, state)
 
     def _do_check_lock(self, request: wire.CheckLockRequest) -> wire.LockResponse:
+        there = {one.lock for one in self.locks}
+        self.locks = [
+            replace(one, state=LockState.ACQUIRED, blocked_by=None)
+            if one.lock == request.lock and one.blocked_by and one.blocked_by not in there
+            else one
+            for one in self.locks
+        ]
         own = [one for one in self.locks if one.lock == request.lock]
         if not own:
             raise Refused("NoSuchLockException", f"No such lock lockid:{request.lock}")

@@ -33,6 +33,12 @@ _CATALOG = {
 }
 
 
+_ICEBERG = {"connector.name": "iceberg", "iceberg.catalog.type": "hive_metastore", "fs.hadoop.enabled": "true"}
+
+
+_STARTING = (": nodes is empty", ": No nodes available to run query")
+
+
 class TrinoError(Exception):
     """What Trino said to a statement."""
 
@@ -44,6 +50,7 @@ class TrinoServer:
         directory: for its configuration, its data and its log.
         catalogs: the addresses of metastores, ``thrift://...``, by name.
         zone: Java's default time zone in it.
+        iceberg: the addresses of metastores whose Iceberg tables it reads, by the names of further catalogs.
 
     Attributes:
         address: ``http://127.0.0.1:PORT``.
@@ -53,14 +60,23 @@ class TrinoServer:
         ServerUnavailable: its jars or a Java 24 cannot be had, or it does not come up.
     """
 
-    def __init__(self, directory: Path, catalogs: Mapping[str, str], zone: str = "UTC") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        catalogs: Mapping[str, str],
+        zone: str = "UTC",
+        *,
+        iceberg: Mapping[str, str] | None = None,
+    ) -> None:
         java = java_of(_JAVA)
         folder = fetch("trino476")
         port = free_ports(1)[0]
         self.address = f"http://127.0.0.1:{port}"
         self.stats: dict[str, Any] = {}
         self._session: dict[str, str] = {}
-        _configure(directory, folder, port, catalogs)
+        every = {name: {**_CATALOG, "hive.metastore.uri": uri} for name, uri in catalogs.items()}
+        every |= {name: {**_ICEBERG, "hive.metastore.uri": uri} for name, uri in (iceberg or {}).items()}
+        _configure(directory, folder, port, every)
         path = [next(folder.glob("trino-server-*")) / "lib/*"]
         program = command(path, "io.trino.server.TrinoServer", heap="1200m", home=directory, java=java)
         options = ["--enable-native-access=ALL-UNNAMED", "-XX:+EnableDynamicAgentLoading", f"-Duser.timezone={zone}"]
@@ -94,7 +110,7 @@ class TrinoServer:
                     break
                 except TrinoError as error:
                     # It finds itself to be a node of its catalogs some seconds after it is up.
-                    if not str(error).endswith(": nodes is empty") or not wait:
+                    if not str(error).endswith(_STARTING) or not wait:
                         raise
                     time.sleep(wait)
         return rows
@@ -133,11 +149,12 @@ class TrinoServer:
         self._process.stop()
 
 
-def _configure(directory: Path, folder: Path, port: int, catalogs: Mapping[str, str]) -> None:
+def _configure(directory: Path, folder: Path, port: int, catalogs: Mapping[str, Mapping[str, str]]) -> None:
     plugins = directory / "plugin"
     plugins.mkdir(parents=True)
-    # None of those that come with the server.
-    (plugins / "hive").symlink_to(next(folder.glob("trino-server-*/plugin/hive")))
+    # None of those that come with the server, but what the catalogs need.
+    for name in {one["connector.name"] for one in catalogs.values()}:
+        (plugins / name).symlink_to(next(folder.glob(f"trino-server-*/plugin/{name}")))
     main = {
         "coordinator": "true",
         "node-scheduler.include-coordinator": "true",
@@ -153,8 +170,8 @@ def _configure(directory: Path, folder: Path, port: int, catalogs: Mapping[str, 
     }
     _write(directory / "etc/config.properties", main)
     _write(directory / "etc/log.properties", {"io.trino": "WARN", "": "WARN"})
-    for name, address in catalogs.items():
-        _write(directory / f"etc/catalog/{name}.properties", _CATALOG | {"hive.metastore.uri": address})
+    for name, properties in catalogs.items():
+        _write(directory / f"etc/catalog/{name}.properties", properties)
 
 
 def _write(path: Path, properties: Mapping[str, str]) -> None:

@@ -1,0 +1,258 @@
+"""A Hive table and its copy in the same metastore change names, under locks that keep writers of both away.
+
+A metastore renames the locks and the write ids of a table along with it (3.1.3, 4.0.1).  So a statement that waits for
+the table would go on after the renaming, and write to the directory that the table had before: it is aborted instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import Enum
+
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
+from acidctl.iceberg.catalogs.hive_metastore import METADATA, alter
+from acidctl.metastore import interface
+from acidctl.metastore.activity import find_locks
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import LostTransaction, MetastoreError, Unreachable, Unreadable
+from acidctl.metastore.lossless import text_value
+from acidctl.metastore.tables import HiveTable, get_table
+from acidctl.metastore.transactions import Transactions
+from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
+from acidctl.writing.transaction import newest_valid, raw_table
+
+MIGRATED_TO = "acidctl.migrated-to"
+"""The parameter of a Hive table that was cut over: the name under which its copy was made."""
+
+_NAME = 1
+"""Number of the field of a table with its name."""
+
+_WAIT = 60.0
+"""Seconds to wait for a lock that is only held for a moment."""
+
+
+_GRACE = 2.0
+"""Seconds for statements that found the table before it was renamed, and ask for its lock only now."""
+
+_ATTEMPTS = 5
+
+
+class State(Enum):
+    """Who has which name."""
+
+    BEFORE = "before"
+    HALF = "half"
+    """A run ended between the two renamings: no table has the name."""
+    AFTER = "after"
+
+
+class Swap:
+    """The names of a Hive table and of its copy.
+
+    Args:
+        source, copy: ``db.table``, as they are called before a cut-over.
+
+    Attributes:
+        kept: ``db.table``, as the Hive table is called after it.
+
+    Raises:
+        RefusedError: the names are of two databases.
+    """
+
+    def __init__(self, metastore: Metastore, source: str, copy: str) -> None:
+        self._metastore = metastore
+        self.source, self.copy, self.kept = source, copy, f"{source}_acid"
+        if source.partition(".")[0] != copy.partition(".")[0]:
+            why = f"{source} and {copy} are in different databases"
+            raise RefusedError("will not swap their names", why, "make the copy in the database of the table")
+
+    def state(self) -> State:
+        """Return who has which name.
+
+        Raises:
+            RefusedError: the name that the Hive table would get is that of another table.
+        """
+        kept, named = self._find(self.kept), self._find(self.source)
+        if kept and kept.parameters.get(MIGRATED_TO) == self.copy:
+            if named is None:
+                return State.HALF
+            if not named.table_type and METADATA in named.parameters:
+                return State.AFTER
+        if kept:
+            hint = f"rename {self.kept}, if it is needed"
+            raise RefusedError(f"will not cut {self.source} over", f"there is a table {self.kept}", hint)
+        return State.BEFORE
+
+    @contextmanager
+    def locked(self, *names: str, wait: float) -> Iterator[LockedTransaction]:
+        """Hold exclusive locks on tables.
+
+        Args:
+            wait: seconds to wait for statements that are at work.
+
+        Raises:
+            ConflictError: somebody held a lock all the time.
+        """
+        heartbeats = Heartbeats(self._metastore)
+        try:
+            held = LockedTransaction(
+                self._metastore, heartbeats, self._locks(*names), interface.TxnType.DEFAULT, wait=wait
+            )
+            try:
+                yield held
+            finally:
+                held.release()
+        finally:
+            heartbeats.close()
+
+    def write_ids(self, name: str) -> ValidWriteIds:
+        """Return the write ids of a table as they are now."""
+        return Transactions(self._metastore).write_ids(name)
+
+    def forward(self, held: LockedTransaction, seen: ValidWriteIds, made: tuple[int, int], metadata: str) -> None:
+        """Give the name of the Hive table to the copy.  If it fails, both have their names as before.
+
+        Args:
+            held: has the lock of the Hive table.
+            seen: the write ids that the copy shows.
+            made: of the Hive table that was copied, see :class:`acidctl.metastore.tables.HiveTable`.
+            metadata: the place of the metadata of the copy.
+
+        Raises:
+            ConflictError: somebody wrote to one of them meanwhile.
+            MetastoreError: it refuses to rename a table, or nobody knows whether it did.
+        """
+        held.lock(self._locks(self.copy), _WAIT)
+        copy = get_table(self._metastore, *self.copy.split("."))
+        if get_table(self._metastore, *self.source.split(".")).made != made:
+            raise ConflictError(f"{self.source} is another table now", "", "nothing was renamed; look who made it")
+        if copy.parameters.get(METADATA) != metadata:
+            why = "somebody else has just committed"
+            raise ConflictError(f"{self.copy} has changed", why, "nothing was renamed; run it again")
+        self._require_unchanged(self.source, seen)
+        held.beat()
+        done: list[tuple[str, str]] = []
+        try:
+            self._rename(self.source, self.kept, self.copy, done)
+            self._fence(held)
+            self._rename(self.copy, self.source, None, done)
+            time.sleep(_GRACE)
+            self._end_others(held)
+            self._require_unchanged(self.kept, seen)
+        except BaseException:
+            self._undo(done)
+            raise
+
+    def back(self, held: LockedTransaction) -> None:
+        """Give its name back to the Hive table.  If it fails, both are called as before.
+
+        Args:
+            held: has the locks of both.
+        """
+        done: list[tuple[str, str]] = []
+        held.beat()
+        try:
+            self._rename(self.source, self.copy, None, done)
+            self._fence(held)
+            self._rename(self.kept, self.source, None, done)
+        except BaseException:
+            self._undo(done)
+            raise
+
+    def recover(self) -> None:
+        """Give its name back to the Hive table after a run that ended between the two renamings.
+
+        Raises:
+            ConflictError: that run is still at work.
+        """
+        with self.locked(self.kept, wait=_WAIT):
+            if self.state() is State.HALF:
+                self._rename(self.kept, self.source, None, [])
+
+    def wrote_too_late(self) -> bool:
+        """Return whether a statement wrote under the name after it was the copy's: its rows are in neither table."""
+        return newest_valid(self.write_ids(self.source)) > 0
+
+    def _locks(self, *names: str) -> tuple[interface.LockComponent, ...]:
+        pairs = (name.split(".") for name in names)
+        return tuple(
+            interface.LockComponent(interface.LockType.EXCLUSIVE, database=database, table=table)
+            for database, table in pairs
+        )
+
+    def _find(self, name: str) -> HiveTable | None:
+        try:
+            return get_table(self._metastore, *name.split("."))
+        except NotFoundError:
+            return None
+
+    def _require_unchanged(self, name: str, seen: ValidWriteIds) -> None:
+        """Require that no write id was committed since `seen`: the copy would not have its rows.
+
+        Raises:
+            ConflictError: see above.
+        """
+        now = self.write_ids(name)
+        if newest_valid(now) != newest_valid(seen) or any(now.is_valid(id_) for id_ in seen.open):
+            why = "a statement without a lock has committed meanwhile"
+            raise ConflictError(f"{name} has rows that the copy has not", why, "run it again when nobody writes so")
+
+    def _fence(self, held: LockedTransaction) -> None:
+        """Lock the name, which has no table now, and end the statements that came too late.
+
+        Raises:
+            ConflictError: there is always another one.
+        """
+        for attempt in range(_ATTEMPTS):
+            self._end_others(held)
+            try:
+                held.lock(self._locks(self.source), 1.0)
+                return
+            except ConflictError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+    def _end_others(self, held: LockedTransaction) -> None:
+        """Abort the statements that wait for the Hive table, and all that have a lock on the name that was its own."""
+        for table in (self.kept, self.source):
+            for lock in find_locks(self._metastore, *table.split(".")):
+                if lock.txn and lock.txn != held.id and (lock.is_waiting or table == self.source):
+                    with suppress(LostTransaction):  # it has ended
+                        self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(lock.txn))
+
+    def _rename(self, old: str, new: str, mark: str | None, done: list[tuple[str, str]]) -> None:
+        """Rename a table, and note it in `done`.
+
+        Args:
+            mark: the new value of :data:`MIGRATED_TO`; None removes it.
+
+        Raises:
+            MetastoreError: it was not renamed, or nobody knows.
+        """
+        table = get_table(self._metastore, *old.split("."))
+        raw = raw_table(self._metastore, table)
+        database, name = new.split(".")
+        raw.fields[_NAME] = text_value(name)
+        parameters = {key: value for key, value in raw.texts(interface.TABLE_PARAMETERS).items() if key != MIGRATED_TO}
+        raw.set_texts(interface.TABLE_PARAMETERS, parameters | ({MIGRATED_TO: mark} if mark else {}))
+        try:
+            alter(self._metastore, (database, table.name), raw, {"DO_NOT_UPDATE_STATS": "true"})
+        except AcidctlError as error:
+            found = None
+            with suppress(AcidctlError):
+                found = self._find(new)
+            if not found or found.made != table.made:  # else it was renamed, and the answer was lost
+                if isinstance(error, (Unreachable, Unreadable)):
+                    what = f"nobody knows whether {old} was renamed to {new}"
+                    raise MetastoreError(what, str(error), "run it again: it finds out, and goes on") from error
+                raise MetastoreError(f"cannot rename {old} to {new}", error.why or error.what, error.hint) from error
+        done.append((old, new))
+
+    def _undo(self, done: list[tuple[str, str]]) -> None:
+        """Rename tables back; what cannot be done now is found by the next run."""
+        with suppress(AcidctlError):
+            for old, new in reversed(done):
+                self._rename(new, old, self.copy if old == self.kept else None, [])

@@ -1,0 +1,1 @@
+"""`acidctl migrate`: copies of tables in Iceberg, and the change of names at the end."""

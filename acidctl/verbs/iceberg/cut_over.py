@@ -1,0 +1,210 @@
+"""The change of names at the end of a migration, and the way back."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.location.arguments import HIVE, HiveName, is_hive_name
+from acidctl.outcome import Result
+from acidctl.verbs.events import Events, Question
+from acidctl.verbs.iceberg.copying import copy_table
+from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
+
+if TYPE_CHECKING:
+    from acidctl.iceberg.request import CopyRequest
+    from acidctl.iceberg.target import Target
+    from acidctl.verbs.selection import Selection
+
+_CATCH_UPS = 3
+"""Catch-ups in a row before a cut-over: each has less to copy than the one before."""
+
+_RATE = 10_000_000
+"""Bytes a second that a catch-up certainly copies: more than that may not be left when writers wait."""
+
+
+class CutOver:
+    """A cut-over or the way back.
+
+    Raises:
+        UsageProblem: the source and the copy are not tables of one metastore.
+    """
+
+    def __init__(self, selection: Selection, options: MigrateOptions, events: Events) -> None:
+        from acidctl.iceberg.catalogs.open_target import require_pyiceberg
+
+        require_pyiceberg()
+        from acidctl.iceberg.cut_over import Swap
+
+        self._selection, self._options, self._events = selection, options, events
+        self._place = selection.places[0]
+        source, copy = _whole_table(self._place), _whole_table(options.to)
+        self._swap = Swap(selection.resolver.require_warehouse(self._place).metastore, source, copy)
+        if options.back and (options.cut_over or options.catch_up):
+            raise UsageProblem("--back goes with neither --cut-over nor --catch-up", "", "give one of them")
+        if not selection.resolver.asks_metastore:
+            raise UsageProblem("a cut-over takes no snapshot", "the metastore says what is committed", "leave it out")
+
+    def run(self) -> Iterator[Migrated]:
+        """Yield the plan, the copies before a cut-over, and who has which name then."""
+        from acidctl.iceberg.cut_over import State
+
+        swap, options, state = self._swap, self._options, self._swap.state()
+        if state is State.HALF:
+            names = f"a run ended between two renamings: {swap.kept} becomes {swap.source} again"
+            yield from self._ask(names)
+            if options.dry_run:
+                return
+            swap.recover()
+            yield self._outcome(Result.WRITTEN, names)
+            if options.back:
+                return
+        elif options.back:
+            if state is State.BEFORE:
+                raise RefusedError(f"{swap.source} was not cut over", f"there is no {swap.kept} that says so", "")
+            yield from self._back()
+            return
+        elif state is State.AFTER:
+            names = f"{swap.source} is the Iceberg table already, and the Hive table is {swap.kept}"
+            yield self._outcome(Result.NOTHING_TO_DO, names)
+            return
+        yield from self._forward()
+
+    def _forward(self) -> Iterator[Migrated]:
+        swap, options = self._swap, replace(self._options, catch_up=True)
+        names = f"{swap.source} becomes the Iceberg table, and the Hive table {swap.kept}"
+        if options.dry_run or self._events.shows_plans:
+            yield from self._caught_up(replace(options, dry_run=True), self._events)
+            yield from self._ask(
+                f"{names}; statements that wait for it then fail, and for a moment no table is so called"
+            )
+            if options.dry_run:
+                return
+        for attempt in range(_CATCH_UPS):
+            begun = time.monotonic()
+            yield from self._caught_up(options, self._events, locks=True)
+            if (took := time.monotonic() - begun) <= options.window:
+                break
+            if attempt == _CATCH_UPS - 1:
+                why = f"the last catch-up took {took:.0f} s, and --window is {options.window:g} s"
+                hint = "give a longer --window, or --proof none"
+                raise RefusedError(f"{self._place} would be locked for too long", why, hint)
+        with swap.locked(swap.source, wait=options.window) as held:
+            seen = swap.write_ids(swap.source)
+            yield from self._caught_up(options, self._events, most=_RATE * options.window)
+            target = self._target(swap.copy)
+            target.tag()
+            swap.forward(held, seen, self._made, target.metadata)
+            is_late = swap.wrote_too_late()
+        if is_late:
+            self._events.warn(
+                f"a statement that had begun before wrote to {swap.source} after the renaming: its rows are in neither "
+                "table, and its files where the Hive table was"
+            )
+        yield self._outcome(Result.WRITTEN, names, target.snapshot_id)
+
+    def _back(self) -> Iterator[Migrated]:
+        swap = self._swap
+        names = f"the Hive table {swap.kept} becomes {swap.source} again, and the Iceberg table {swap.copy}"
+        self._has_news()
+        yield from self._ask(names)
+        if self._options.dry_run:
+            return
+        with swap.locked(swap.kept, swap.source, wait=self._options.window) as held:
+            discards = self._has_news()
+            swap.back(held)
+        if discards:
+            self._target(swap.copy).return_to_tag()
+        yield self._outcome(Result.WRITTEN, names)
+
+    def _outcome(self, result: Result, names: str, snapshot: int | None = None) -> Migrated:
+        to = self._options.to
+        return Migrated(
+            location=self._place, result=result, target=to, encoded={}, columns={}, snapshot=snapshot, names=names
+        )
+
+    def _ask(self, names: str) -> Iterator[Migrated]:
+        if self._options.dry_run or self._events.shows_plans:
+            yield self._outcome(Result.PLANNED, names)
+        if self._events.shows_plans and not self._options.dry_run:
+            question = Question(names, f"Change the names: {names}?", "no name was changed", (self._place,))
+            self._events.confirm(question)
+
+    def _caught_up(
+        self, options: MigrateOptions, events: Events, *, locks: bool = False, most: float = math.inf
+    ) -> Iterator[Migrated]:
+        """Yield the outcome of one catch-up, by the metastore's lists as they are now.
+
+        Args:
+            locks: keep the cleaner away meanwhile.
+            most: bytes to copy.
+        """
+        from acidctl.location.warehouse import Warehouse
+
+        def check(request: CopyRequest) -> None:
+            self._made = request.made
+            self._require_renames(request)
+
+        old = self._selection.resolver.require_warehouse(self._place)
+        with closing(Warehouse(old.metastore, old.exclude)) as warehouse:
+            fresh = replace(self._selection, resolver=replace(self._selection.resolver, warehouse=warehouse))
+            yield from copy_table(fresh, options, events, asks=False, locks=locks, check=check, most=most)
+
+    def _target(self, name: str) -> Target:
+        """Return the Iceberg table that has a name now.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        from acidctl.iceberg.catalogs.open_target import open_target
+
+        metastore = self._selection.resolver.require_warehouse(self._place).metastore
+        found = open_target(f"{HIVE}{name}", {}, None, self._selection.storage, metastore).find()
+        if found is None:
+            raise NotFoundError(f"there is no table {name}", "", "look at the metastore")
+        return found
+
+    def _has_news(self) -> bool:
+        """Return whether the Iceberg table has snapshots since the cut-over.
+
+        Raises:
+            RefusedError: it has, and they are not to be given up.
+        """
+        if self._target(self._swap.source).is_as_tagged:
+            return False
+        if not self._options.discard_snapshots:
+            why = "somebody wrote to the Iceberg table since the cut-over, and the Hive table does not have these rows"
+            raise RefusedError("will not change the names back", why, "give --discard-snapshots to give them up")
+        return True
+
+    def _require_renames(self, request: CopyRequest) -> None:
+        """Refuse a store where the metastore would copy the directory of the Hive table to rename it.
+
+        Raises:
+            RefusedError: see above.
+        """
+        if not request.can_rename:
+            swap = self._swap
+            first = f"ALTER TABLE {swap.source} RENAME TO {swap.kept}"
+            second = f"ALTER TABLE {swap.copy} RENAME TO {swap.source}"
+            why = "its store cannot rename a directory, so that the metastore would copy all files"
+            hint = f"stop all writers, run --catch-up, and let Hive do it: {first}; {second}"
+            raise RefusedError(f"will not rename {swap.source}", why, hint)
+
+
+def _whole_table(name: str) -> str:
+    """Return ``db.table``.
+
+    Raises:
+        UsageProblem: the name is not that of one table of a metastore.
+    """
+    parsed = HiveName.parse(name) if is_hive_name(name) else None
+    if parsed is None or parsed.is_pattern or parsed.partition:
+        what = "a cut-over is for a table and its copy in the same metastore"
+        raise UsageProblem(what, f"{name} is no such table", "give hive:db.table --to hive:db.copy")
+    return f"{parsed.database}.{parsed.table}"

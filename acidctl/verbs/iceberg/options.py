@@ -1,0 +1,160 @@
+"""The options and the outcome of `acidctl migrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from acidctl.outcome import Outcome, Remark, Result
+from acidctl.verbs.engine import EngineOptions
+from acidctl.verbs.options import REQUIRED, Kind, option
+from acidctl.wording import human_bytes, human_count
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrateOptions(EngineOptions):
+    """The options of `acidctl migrate`."""
+
+    engine: str = option("local", "--engine", choices=("spark", "local"), help="Spark, or this process without Java.")
+
+    to: str = option(
+        REQUIRED,
+        "--to",
+        metavar="TARGET",
+        help="The Iceberg table: iceberg:CATALOG/db.table, hive:db.table or a directory; {table} is the name of the "
+        "Hive table.",
+    )
+    catch_up: bool = option(False, "--catch-up", help="Bring a copy that was made before up to date.")
+    drop_column: tuple[str, ...] = option(
+        (), "--drop-column", kind=Kind.LIST, help="Leave out this column. Repeatable."
+    )
+    format: str = option(
+        "auto",
+        "--format",
+        choices=("auto", "orc", "parquet"),
+        help="Format of the data files; auto says why in the plan.",
+    )
+    target_location: str | None = option(
+        None, "--target-location", metavar="URL", help="Directory of the new table. Default: the catalog's choice."
+    )
+    catalog_option: tuple[tuple[str, str], ...] = option(
+        (), "--catalog-option", kind=Kind.PAIRS, help="A setting of PyIceberg's catalog. Repeatable."
+    )
+    cut_over: bool = option(
+        False,
+        "--cut-over",
+        typed=True,
+        help="Catch up, then give the name of the Hive table to the copy, while writers wait.",
+    )
+    back: bool = option(
+        False, "--back", typed=True, help="Give its name back to the Hive table, and to the copy its own."
+    )
+    window: float = option(
+        60.0,
+        "--window",
+        kind=Kind.SECONDS,
+        help="Cut over only if the last catch-up and the wait for statements take at most this long each.",
+    )
+    discard_snapshots: bool = option(
+        False, "--discard-snapshots", typed=True, help="With --back: give up what was written to the Iceberg table."
+    )
+    dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be copied, then stop.")
+    proof: str = option(
+        "new",
+        "--proof",
+        choices=("full", "new", "none"),
+        typed=True,
+        help="What is compared before the commit. full: all rows of both tables, also if nothing is new; new: "
+        "values of new rows and ids of all, if the copy was compared before and has the same columns, else all rows; "
+        "none: nothing.",
+    )
+    prove: str | None = option(
+        None,
+        "--prove",
+        choices=("spark", "trino"),
+        help="Copy nothing: print SQL for this engine, which compares the sums of both tables with those that acidctl "
+        "reads of the Hive table.",
+    )
+    jobs: int | None = option(None, "--jobs", kind=Kind.COUNT, help="Files at a time of --engine local; by default 4.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migrated(Outcome):
+    """The copy of a table: planned, written, or up to date already.
+
+    Attributes:
+        target: the Iceberg table, as the user named it.
+        rows, deleted: rows that the copy gets, and rows of the copy that are gone.
+        files, bytes: to copy, or copied.
+        format, why: of the data files, and the reason if it was chosen now.
+        encoded: columns that are encoded again, with the reason.
+        columns: the columns of the copy with Iceberg's types.
+        notes: changes of columns, and what Iceberg does not keep, in words.
+        snapshot: the id of the new snapshot; None if there is none.
+        proof: how the rows of both were compared; empty if they were not.
+        statements: SQL by which an engine compares them.
+        names: who has which name, after a cut-over or the way back; empty if no name changes.
+    """
+
+    target: str
+    rows: int = 0
+    deleted: int = 0
+    files: int = 0
+    bytes: int = 0
+    format: str = ""
+    why: str = ""
+    encoded: Mapping[str, str]
+    columns: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    snapshot: int | None = None
+    proof: str = ""
+    statements: str = ""
+    names: str = ""
+
+    @property
+    def heading(self) -> str:
+        return "to copy" if self.result is Result.PLANNED else super().heading
+
+    def line(self) -> str:
+        if self.names:
+            return f"{self.location}: {self.names}"
+        proof = f"; {self.proof}" if self.proof else ""
+        if self.result is Result.NOTHING_TO_DO:
+            return f"{self.location}: {self.target} has the same rows already{proof}"
+        amounts = [human_count(self.rows, "new row")] * bool(self.rows or not self.deleted)
+        amounts += [human_count(self.deleted, "row") + " less"] * bool(self.deleted)
+        planned = " (planned)" if self.result is Result.PLANNED else ""
+        size = f"{human_count(self.files, 'file')}, {human_bytes(self.bytes)}"
+        return f"{self.location}: copy to {self.target}{planned}: {', '.join(amounts)} ({size}){proof}"
+
+    def remarks(self) -> Iterator[Remark]:
+        if self.why:
+            yield Remark(self.why)
+        for name, why in self.encoded.items():
+            yield Remark(f"column {name} is encoded again: {why}")
+        for text in self.notes:
+            yield Remark(text)
+
+    def amounts(self) -> Mapping[str, int]:
+        return {"inserted": self.rows, "deleted": self.deleted, "files": self.files}
+
+    def bytes_by_use(self) -> Mapping[str, int]:
+        return {"written": self.bytes}
+
+    def facts(self) -> Mapping[str, Any]:
+        return {
+            "verb": "migrate",
+            "target": self.target,
+            "format": self.format,
+            "snapshotId": self.snapshot,
+            "filesCopied": self.files,
+            "bytesCopied": self.bytes,
+            "rowsAdded": self.rows,
+            "positionDeletes": self.deleted,
+            "columnsEncoded": dict(self.encoded),
+            "columns": dict(self.columns),
+            "proof": self.proof or None,
+            **({"statements": self.statements} if self.statements else {}),
+            "names": self.names or None,
+        }
