@@ -29,7 +29,6 @@ class MigrateOptions(EngineOptions):
     """The options of `acidctl migrate`."""
 
     engine: str = option("local", "--engine", choices=("spark", "local"), help="Spark, or this process without Java.")
-
     to: str = option(
         REQUIRED, "--to", metavar="TARGET", help="The Iceberg table: iceberg:CATALOG/db.table, or a directory."
     )
