@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -178,12 +179,8 @@ def _counted(source: EventFile, columns: EncodedFile) -> list[str]:
     for place, into in zip(places, columns.fields, strict=True):
         own = source.row_type.children[place] if place is not None else None
         found = source.tail.column_statistics(own.column_id) if own and own.kind in ("float", "double") else None
-        if (
-            into
-            and found
-            and found.HasField("doubleStatistics")
-            and found.doubleStatistics.sum == found.doubleStatistics.sum
-        ):
+        floats = found.doubleStatistics if found else None
+        if into and floats and floats.HasField("sum") and not isnan(floats.sum):
             numbers.add(into.id)
     return [
         leaf.path

@@ -17,7 +17,6 @@ class MigrateOptions(EngineOptions):
     """The options of `acidctl migrate`."""
 
     engine: str = option("local", "--engine", choices=("spark", "local"), help="Spark, or this process without Java.")
-
     to: str = option(
         REQUIRED,
         "--to",
