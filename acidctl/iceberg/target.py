@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -331,12 +332,17 @@ class Target:
         Args:
             names: the columns; a batch may have one of them, and further batches the others.
         """
-        table = self.table
-        for task in table.scan().plan_files():
-            is_large = task.file.file_size_in_bytes > _LARGE
-            for group in [[name] for name in names] if is_large else [names]:
-                schema = table.schema().select(*group)
-                yield from ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_record_batches([task])
+        table, log = self.table, logging.getLogger("pyiceberg.io.pyarrow")
+        level = log.level
+        log.setLevel(logging.ERROR)  # it warns of every batch that has nanoseconds
+        try:
+            for task in table.scan().plan_files():
+                is_large = task.file.file_size_in_bytes > _LARGE
+                for group in [[name] for name in names] if is_large else [names]:
+                    schema = table.schema().select(*group)
+                    yield from ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_record_batches([task])
+        finally:
+            log.setLevel(level)
 
     def url_of(self, fs: FileSystem, path: str) -> str:
         """Return a path as the metadata of the table names it."""

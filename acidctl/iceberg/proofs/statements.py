@@ -111,7 +111,8 @@ def _measures(engine: str, field: Field) -> Iterator[tuple[str, str, Numbers | N
     elif field.kind in ("float", "double"):
         yield "negative", "CASE WHEN {c} < 0 THEN 1 ELSE 0 END", lambda column: pc.less(column, 0).cast(pa.int8())
     elif field.kind == "decimal" and field.precision - field.scale <= _MOST_DIGITS:
-        yield "sum of floors", "floor({c})", pc.floor
+        wide = pa.decimal256(76, field.scale)  # a floor may have one digit more
+        yield "sum of floors", "floor({c})", lambda column: pc.floor(column.cast(wide))
     elif field.kind in ("string", "binary"):
         yield "crc32", _CRC[engine, field.kind], lambda column: pa.array(_crc32(column.cast(pa.large_binary())))
     elif field.kind in ("date", "timestamp"):

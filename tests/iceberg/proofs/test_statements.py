@@ -6,6 +6,7 @@ import random
 import re
 import zlib
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,6 +66,12 @@ def test_sql_is_printed_for_a_copy_that_is_up_to_date(tmp_path: Path, acidctl: C
     write_acid(table / "delta_0000002_0000002_0000" / "bucket_00000", insert(2, 0, (2, "b")))
     with pytest.raises(RefusedError, match="lacks what the Hive table has now"):
         copy(table, to, prove="trino")
+
+
+def test_floors_of_the_least_decimals_are_added() -> None:
+    sums = EngineSums("trino", fields_for(row_of([("n", OrcType("decimal", precision=9, scale=2))])))
+    sums.add({"n": pa.array([Decimal("-9999999.99"), Decimal("1.50"), None], pa.decimal128(9, 2))})
+    assert expected(sums) == {"rows": 3, "n values": 2, "n sum of floors": -9999999}
 
 
 def test_names_are_quoted_as_the_engine_does() -> None:
