@@ -93,7 +93,7 @@ def _run_column(values: Int64, stride: int) -> RunColumn | None:
     if low <= -_MOST or high >= _MOST:
         return None
     rows = len(values)
-    if low == high or high - low == rows - 1 and bool((np.diff(values) == 1).all()):
+    if low == high or (high - low == rows - 1 and bool((np.diff(values) == 1).all())):
         return _one_run(low, int(low != high), rows, stride)
     steps = np.diff(values)
     step = int(np.count_nonzero(steps == 1) > np.count_nonzero(steps == 0))
