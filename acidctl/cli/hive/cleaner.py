@@ -50,7 +50,8 @@ def command(
         def done(entry: CleanedEntry) -> None:
             results.counts[entry.result.words] += 1
             if entry.error:
-                results.failed(f"compaction {entry.entry} of {entry.location}", entry.error, entry.record())
+                what = f"compaction {entry.entry} of {entry.location}{_details(entry)}"
+                results.failed(what, entry.error, entry.record())
             else:
                 results.put(entry.record(), f"{entry.entry}: {entry.location}: {entry.result.words}{_details(entry)}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import BinaryIO, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ from acidctl.orc.write.writer_settings import ANY_STRIDE, WHOLE, WriterSettings,
 
 _ID_TYPES: Final = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _INSERT, _UPDATE, _DELETE = 0, 1, 2
+# A statement may write thousands of small files of the same columns.
+_tree_of, _types_of = lru_cache(maxsize=64)(acid_tree), lru_cache(maxsize=64)(to_proto)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class AcidWriter:
         acid_version: int = 2,
     ) -> None:
         self._settings = settings or WriterSettings.for_base()
-        self._tree = acid_tree(row)
+        self._tree = _tree_of(row)
         bloom_ids(self._settings.bloom_columns, self._tree)
         self._assembler = OrcAssembler(
             sink,
@@ -153,7 +156,7 @@ class AcidWriter:
         if self._acid_version:
             user_metadata[ACID_VERSION] = str(self._acid_version).encode()
         length = self._assembler.finish(
-            to_proto(self._tree), user_metadata, calendar=self._calendar, writer=lowest_writer(self._writers)
+            _types_of(self._tree), user_metadata, calendar=self._calendar, writer=lowest_writer(self._writers)
         )
         return AcidFileResult(
             rows=self._assembler.rows,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -92,13 +93,25 @@ def _run_column(values: Int64, stride: int) -> RunColumn | None:
     if low <= -_MOST or high >= _MOST:
         return None
     rows = len(values)
-    starts, step = np.zeros(1, np.int64), 0
-    if low != high:
-        steps = np.diff(values)
-        step = int(np.count_nonzero(steps == 1) > np.count_nonzero(steps == 0))
-        starts = np.concatenate([starts, np.flatnonzero(steps != step) + 1])
-        if len(starts) > rows // _ROWS_A_RUN + 1:
-            return None
+    if low == high or (high - low == rows - 1 and bool((np.diff(values) == 1).all())):
+        return _one_run(low, int(low != high), rows, stride)
+    steps = np.diff(values)
+    step = int(np.count_nonzero(steps == 1) > np.count_nonzero(steps == 0))
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(steps != step) + 1])
+    if len(starts) > rows // _ROWS_A_RUN + 1:
+        return None
+    return _column(values, starts, step, stride)
+
+
+@lru_cache(maxsize=256)
+def _one_run(first: int, step: int, rows: int, stride: int) -> RunColumn:
+    """Return a column that is one run; thousands of small files of one statement have the same."""
+    values = first + step * np.arange(rows)
+    return _column(values, np.zeros(1, np.int64), step, stride)
+
+
+def _column(values: Int64, starts: Int64, step: int, stride: int) -> RunColumn:
+    rows, low, high = len(values), int(values.min()), int(values.max())
     starts = _cut(starts, rows)
     data, places_of = encoded_runs(values[starts], np.diff(starts, append=rows), step)
     firsts = np.arange(0, rows, stride)

@@ -202,7 +202,9 @@ def relocate(index: pb.RowIndex, where: Places, layouts: Sequence[Layout]) -> No
     if any(len(entry.positions) != width for entry in index.entry):
         counts = sorted({len(entry.positions) for entry in index.entry})
         raise VerifyError(_NOT_FITTING, f"entries have {counts} positions where the streams ask for {width}")
-    if not width:
+    if not any(position for entry in index.entry for position in entry.positions):
+        for entry in index.entry:  # the beginning of a stream stays its beginning, in chunk 0
+            entry.positions.extend([0] * len(where))
         return
     old = np.array([position for entry in index.entry for position in entry.positions], np.int64).reshape(-1, width)
     columns: list[Int64] = []

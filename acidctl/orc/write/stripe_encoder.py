@@ -47,6 +47,22 @@ Forms = Mapping[int, TimestampForm]
 """Forms of the timestamp columns, by column id."""
 
 
+# A statement may write thousands of small files of the same types, so what is made of these is kept.
+_numbered = lru_cache(maxsize=64)(renumbered)
+
+
+@lru_cache(maxsize=64)
+def _after(tree: OrcType, count: int) -> OrcType:
+    """Return the types of a stripe with `count` columns of numbers before those of `tree`."""
+    children, names = [OrcType("bigint")] * count, [f"first{i}" for i in range(count)]
+    return renumbered(replace(tree, children=(*children, *tree.children), names=(*names, *tree.names)))
+
+
+@lru_cache(maxsize=64)
+def _stand_ins(tree: OrcType, halved: frozenset[int]) -> SurrogateColumns:
+    return SurrogateColumns(tree, halved)
+
+
 @lru_cache(maxsize=4096)
 def _holds(tree: OrcType, kinds: tuple[str, ...]) -> bool:
     return any(node.kind in kinds for node in tree.walk())
@@ -242,7 +258,7 @@ def encode_stripes(
         for batch in (data.to_batches() if isinstance(data, pa.Table) else data)
         if batch.num_rows
     ]
-    tree = renumbered(tree)
+    tree = _numbered(tree)
     bloom_ids(settings.bloom_columns, tree)
     if not pieces:
         return []
@@ -255,8 +271,7 @@ def encode_stripes(
         statistics.CopyFrom(draft.stripe.statistics)
         insert_first(draft.open(), first, statistics)
         draft.stripe = replace(draft.stripe, statistics=statistics)
-        children, names = [OrcType("bigint")] * len(first), [f"first{i}" for i in range(len(first))]
-        tree = renumbered(replace(tree, children=(*children, *tree.children), names=(*names, *tree.names)))
+        tree = _after(tree, len(first))
     return [_finished(draft, settings, tree) for draft in drafts]
 
 
@@ -316,8 +331,8 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
     from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only where rows are encoded
 
     batches = [pa.RecordBatch.from_struct_array(to_writable(piece, tree, forms)) for piece in pieces]
-    halved = {column for column, form in forms.items() if form is TimestampForm.HALVES}
-    stand_ins = SurrogateColumns(tree, halved)
+    halved = frozenset(column for column, form in forms.items() if form is TimestampForm.HALVES)
+    stand_ins = _stand_ins(tree, halved)
     # A bloom filter of the seconds alone would hide every time with a fraction.
     blooms = [i for i in bloom_ids(settings.bloom_columns, tree).values() if i not in halved]
     sink = pa.BufferOutputStream()

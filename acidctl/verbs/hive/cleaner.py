@@ -29,7 +29,7 @@ from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, find_transactions
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import Unreachable, Unreadable
+from acidctl.metastore.errors import MetastoreError, Unreachable, Unreadable
 from acidctl.metastore.housekeeping import server_time
 from acidctl.metastore.queue import READY, Compaction, find_compactions, mark_cleaned
 from acidctl.metastore.tables import is_excluded
@@ -141,7 +141,7 @@ class Cleaner(Service):
                 continue
             self.counts.results[outcome.result] += 1
             self.counts.marked += outcome.marked
-            self.counts.bytes["removed"] += outcome.bytes if outcome.result is Result.CLEANED else 0
+            self.counts.bytes["removed"] += outcome.bytes if outcome.result is not Result.PLANNED else 0
             self._on_outcome(outcome)
         return late
 
@@ -192,18 +192,29 @@ class Cleaner(Service):
             found.require_same_table()
             cleaned = carry_out(plan, How(self._options.how), Locking(age=self._policy.older_than), run_id=new_run_id())
         why = self._why_unmarked(entry, found, known)
-        if why is None:
-            mark_cleaned(self._metastore, entry)
+        refusal = self._mark(entry) if why is None else None
+        result = Result.CLEANED if why is None or plan.removals else Result.POSTPONED
         return CleanedEntry(
             location=entry.name,
-            result=Result.CLEANED if why is None or plan.removals else Result.POSTPONED,
+            result=Result.FAILED if refusal else result,
             reasons=(why,) if why else (),
+            error=refusal,
             entry=entry.id,
-            marked=why is None,
+            marked=why is None and refusal is None,
             names=plan.names,
             bytes=plan.bytes,
             run=cleaned.run.id if cleaned.run else "",
         )
+
+    def _mark(self, entry: Compaction) -> MetastoreError | None:
+        """Mark an entry as done, or return why the server refuses: what was removed is reported in both cases."""
+        try:
+            mark_cleaned(self._metastore, entry)
+        except (Unreachable, Unreadable):
+            raise
+        except MetastoreError as error:
+            return error
+        return None
 
     def _plan(self, entry: Compaction, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
         """Plan to remove what is obsolete up to the entry's highest write id and for all current readers."""

@@ -89,6 +89,11 @@ def table_of(case: Case) -> str:
     return _tables()[case.name]
 
 
+def forget_tables() -> None:
+    """Group the cases once more, after the set was changed."""
+    _tables.cache_clear()
+
+
 @cache
 def _tables() -> dict[str, str]:
     """The tables of all cases: one for those that differ in their files alone, or several, none of them large."""

@@ -351,6 +351,21 @@ def test_a_call_that_goes_wrong_shows_no_aborted_row(table: Table, method: str, 
     assert {name.partition("_v")[0] for name in table.names} == {"base_0000004"}
 
 
+def test_what_was_removed_is_reported_where_the_server_refuses_to_mark_the_entry(
+    table: Table, acidctl: Acidctl, tmp_path: Path
+) -> None:
+    """As Hive 4 does on PostgreSQL for tables without partitions."""
+    table.compact()
+    table.fake.fault("mark_cleaned", "refused", 1)
+    line = ("hive", "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl")
+    done = acidctl(*line, "--metastore", table.fake.address)
+    (entry,) = done.lines()
+    assert (done.status, entry["result"], entry["marked"]) == (6, "failed", False)
+    assert len(entry["removed"]) == 4
+    assert entry["run"]
+    assert table.clean()[0].marked
+
+
 def test_several_entries_of_a_location_are_taken_in_their_order(table: Table) -> None:
     table.compact()
     for _ in range(2):
