@@ -1,7 +1,8 @@
-"""``python tools/test_package.py [PYTEST_ARGUMENTS...]``: the quick tests, with a wheel and outside of the tree.
+"""``python tools/test_package.py [--dist FOLDER] [PYTEST_ARGUMENTS...]``: the quick tests, outside of the tree.
 
-The wheel is made from the sdist, and the tests are those of the sdist, in a directory without the sources: what is
-tested is what is installed. This Python's environment has the packages of the tests; a venv of its own only builds.
+They run with a wheel that is in the folder beside its sdist, or is made from a new sdist. The tests are those of the
+sdist, in a directory without the sources: what is tested is what is installed. This Python's environment has the
+packages of the tests; a venv of its own only builds.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ QUICK = ("-m", "not spark and not server", "--ignore=tests/project", "-p", "no:c
 
 def main(arguments: list[str]) -> int:
     """Pytest's exit status."""
+    dist = Path(arguments[1]).resolve() if arguments[:1] == ["--dist"] else None
+    arguments = arguments[2:] if dist else arguments
     with tempfile.TemporaryDirectory(prefix="acidctl-package-") as folder:
-        sdist, wheel = build(Path(folder))
+        sdist, wheel = built(dist) if dist else build(Path(folder))
         site, tests = Path(folder, "site"), unpacked(sdist, Path(folder, "tests"))
         subprocess.run(
             [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site, wheel], check=True
@@ -45,7 +48,12 @@ def build(folder: Path) -> tuple[Path, Path]:
     python = folder / "venv" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", "build"], check=True)
     subprocess.run([python, "-m", "build", "--outdir", folder / "dist", ROOT], check=True, stdout=subprocess.DEVNULL)
-    (sdist,), (wheel,) = (folder / "dist").glob("*.tar.gz"), (folder / "dist").glob("*.whl")
+    return built(folder / "dist")
+
+
+def built(dist: Path) -> tuple[Path, Path]:
+    """The one sdist and the one wheel of a folder."""
+    (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
     return sdist, wheel
 
 

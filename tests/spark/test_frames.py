@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
 from support.files.acid_files import write_deletes, write_delta
 from support.paths import PYTHONPATH
@@ -50,3 +52,14 @@ def test_the_python_of_a_script_reads_whatever_python3_is_called_on_the_path(tmp
     done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-2:] == ["[2]", "[('insert', 1, 1), ('insert', 1, 2), ('delete', 2, 1)]"]
+
+
+def test_a_spark_without_sources_in_python_is_told_what_runs_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("acidctl.spark.datasource")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(pyspark, "__version__", "3.5.9")
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
+    with pytest.raises(EnvironmentProblem) as refused:
+        importlib.import_module("acidctl.spark.datasource")
+    assert "this is PySpark 3.5.9" in refused.value.why
+    assert "'pyspark>=4'" in refused.value.hint

@@ -214,7 +214,7 @@ def _long(column: pa.Array, own: OrcType) -> pa.Array:
 
 
 def _narrowed(column: pa.Array, target: pa.DataType) -> pa.Array:
-    limits = np.iinfo(target.to_pandas_dtype())
+    limits = np.iinfo(str(target))
     fits = pc.and_(pc.greater_equal(column, int(limits.min)), pc.less_equal(column, int(limits.max)))
     return _where(fits, column).cast(target)
 
@@ -309,7 +309,7 @@ def _stripped(text: str) -> str:
 def _whole(text: str, kind: pa.DataType) -> int | None:
     if len(text) > 400 or not _WHOLE.fullmatch(text):
         return None
-    limits, value = np.iinfo(kind.to_pandas_dtype()), int(text)
+    limits, value = np.iinfo(str(kind)), int(text)
     return value if limits.min <= value <= limits.max else None
 
 

