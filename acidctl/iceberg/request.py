@@ -180,7 +180,7 @@ class CopyRequest:
                 raise NotFoundError(
                     "there is no copy to catch up with",
                     "the Iceberg table does not exist",
-                    "migrate without --catch-up and --cut-over first",
+                    "make it first: leave out --catch-up and --cut-over",
                 )
             return
         name, id_ = target.source
