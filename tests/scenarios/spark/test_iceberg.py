@@ -36,14 +36,18 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 
-settings, target, conditions = sys.argv[1:]
+settings, target, conditions, statement = sys.argv[1:]
 builder = SparkSession.builder.master("local[1]")
 for name, value in json.loads(settings).items():
     builder = builder.config(name, value)
-frame = builder.getOrCreate().read.format("iceberg").load(target)
+session = builder.getOrCreate()
+frame = session.read.format("iceberg").load(target)
+frame.createOrReplaceTempView("copy")
 found = [[row.asDict(recursive=True) for row in frame.collect()]]
 for condition in json.loads(conditions):
     found.append(sorted(row["id"] for row in frame.where(condition).select("id").collect()))
+if statement:
+    found.append([list(row) for row in session.sql(statement).collect()])
 Path(target, "found.json").write_text(json.dumps([frame.columns, *found], default=str))
 """
 
@@ -108,8 +112,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
         "TZ": "UTC",
     }
 
-    def ask(target: Path, *conditions: str) -> Any:
-        line = [sys.executable, "-c", CODE, json.dumps(settings), str(target), json.dumps(conditions)]
+    def ask(target: Path, *conditions: str, statement: str = "") -> Any:
+        line = [sys.executable, "-c", CODE, json.dumps(settings), str(target), json.dumps(conditions), statement]
         done = subprocess.run(line, env=environ, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
         assert done.returncode == 0, done.stderr[-4000:]
         return json.loads((target / "found.json").read_text())
@@ -138,7 +142,12 @@ def test_every_type_and_deletes_and_partitions(kind: str, read: Callable[..., An
         "d <= 1e10",
         "part = 'a = b'",
     ]
-    columns, rows, *found = read(target, *conditions)
+    done = acidctl.migrate(table, target, assume_committed=0, catch_up=True, prove="spark")
+    statement = done.statements.split(";\n\n")[1].rstrip(";\n")
+    columns, rows, *found, differing = read(target, *conditions, statement=statement)
+    assert differing == []
+    *_, same = read(target, statement=statement.replace(" IS DISTINCT FROM ", " IS NOT DISTINCT FROM "))
+    assert len(same) > len(columns)
     expected = acidctl.open_table(table).scan().to_table()
     assert columns == expected.column_names
     ours = sorted((comparable(row) for row in expected.to_pylist()), key=lambda row: row["id"])
