@@ -32,6 +32,8 @@ def without_statistics(path: Path) -> None:
         one.ClearField("dateStatistics")
         if one.HasField("intStatistics"):
             one.intStatistics.CopyFrom(pb.IntegerStatistics(sum=0))
+        if one.HasField("doubleStatistics"):
+            one.doubleStatistics.CopyFrom(pb.DoubleStatistics(sum=0))
     sections = [
         encode_original(made.SerializeToString(), tail.compression, tail.block_size) for made in (metadata, footer)
     ]
@@ -85,3 +87,16 @@ def test_updates_in_place_are_refused_by_what_the_rows_say(tmp_path: Path) -> No
     compacted(table, datetime.date(2020, 1, 2), operation=1)
     with pytest.raises(RefusedError, match="cannot be copied"):
         copy(table, to)
+
+
+def test_floats_of_files_without_statistics_may_be_nan_in_parquet(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    batch = pa.RecordBatch.from_arrays([pa.array([1.0, float("nan")])], ["f"])
+    row, settings = struct(f=OrcType("double")), WriterSettings(stride=0)
+    path = write_acid(
+        table / "base_0000001" / "bucket_00000", acid_batch(batch, write_id=1), row=row, settings=settings
+    )
+    without_statistics(path)
+    copy(table, to, format="parquet")
+    (task,) = StaticTable.from_metadata(str(to)).scan().plan_files()
+    assert task.file.upper_bounds == {}, "a bound of 1.0 would hide NaN, which is above all numbers to Spark"

@@ -178,7 +178,7 @@ def _counted(source: EventFile, columns: EncodedFile) -> list[str]:
     places = fields_of(source.row_type, columns.row, is_top=True)
     for place, into in zip(places, columns.fields, strict=True):
         own = source.row_type.children[place] if place is not None else None
-        found = source.tail.column_statistics(own.column_id) if own and own.kind in ("float", "double") else None
+        found = source.tail.true_statistics(own.column_id) if own and own.kind in ("float", "double") else None
         floats = found.doubleStatistics if found else None
         if into and floats and floats.HasField("sum") and not isnan(floats.sum):
             numbers.add(into.id)
