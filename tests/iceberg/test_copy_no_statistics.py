@@ -32,8 +32,9 @@ def without_statistics(path: Path) -> None:
         one.ClearField("dateStatistics")
         if one.HasField("intStatistics"):
             one.intStatistics.CopyFrom(pb.IntegerStatistics(sum=0))
-        if one.HasField("doubleStatistics"):
-            one.doubleStatistics.CopyFrom(pb.DoubleStatistics(sum=0))
+    for message, kind in zip(footer.statistics, footer.types, strict=True):
+        if kind.kind == pb.Type.DOUBLE:
+            message.doubleStatistics.CopyFrom(pb.DoubleStatistics(sum=0))
     sections = [
         encode_original(made.SerializeToString(), tail.compression, tail.block_size) for made in (metadata, footer)
     ]
