@@ -71,7 +71,7 @@ def ship_to(spark: Any) -> None:
 
     Raises EnvironmentProblem if acidctl runs from something that is not a folder, so it cannot be shipped.
     """
-    if _is_connect(spark):  # it has no SparkContext
+    if is_connect(spark):  # it has no SparkContext
         ship_package(lambda path: spark.addArtifacts(path, pyfile=True))
         return
     context = spark.sparkContext  # its list of packages grows by each that is sent, and goes to every task
@@ -85,7 +85,7 @@ def own_python(spark: Any) -> Iterator[None]:
 
     Spark would take ``python3``, which is another Python unless a virtual environment is active.
     """
-    context = None if _is_connect(spark) else spark.sparkContext
+    context = None if is_connect(spark) else spark.sparkContext
     if context is None or not is_local(context.master or "") or "PYSPARK_PYTHON" in os.environ:
         yield
         return
@@ -96,7 +96,8 @@ def own_python(spark: Any) -> Iterator[None]:
         context.pythonExec = usual
 
 
-def _is_connect(spark: Any) -> bool:
+def is_connect(spark: Any) -> bool:
+    """Return whether a session is one of Spark Connect, which has no SparkContext."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 

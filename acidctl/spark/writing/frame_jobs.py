@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acidctl.spark.shipping import own_python, ship_to
+from acidctl.spark.shipping import is_connect, own_python, ship_to
 from acidctl.spark.told import explain
 from acidctl.spark.writing.merge import MergeJobs
 from acidctl.spark.writing.merge_tasks import (
@@ -27,7 +27,7 @@ from acidctl.spark.writing.share import MOST_SHARES, ROUTE, Attempt, InsertTask,
 from acidctl.spark.writing.worker import ShareMapper
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def write_shares(df: DataFrame, task: InsertTask) -> list[Attempt]:
@@ -94,16 +94,25 @@ def _ready(df: DataFrame) -> Iterator[None]:
     """Send this package to executors, cancel jobs of a block that fails, and raise errors of acidctl as such."""
     spark, tag = df.sparkSession, f"acidctl-{uuid.uuid4().hex}"
     ship_to(spark)
-    spark.addTag(tag)
+    add, interrupt, remove = _tagging(spark)
+    add(tag)
     try:
         with own_python(spark):
             yield
     except BaseException as error:
         with suppress(Exception):  # a Java that has ended runs no job
-            spark.interruptTag(tag)
+            interrupt(tag)
         if found := explain(error):
             raise found from error
         raise
     finally:
         with suppress(Exception):  # the same: the first error tells more
-            spark.removeTag(tag)
+            remove(tag)
+
+
+def _tagging(spark: SparkSession) -> tuple[Callable[[str], object], ...]:
+    """Return how jobs get a tag, are cancelled by it and lose it."""
+    if is_connect(spark) or not spark.version.startswith("3.5."):
+        return spark.addTag, spark.interruptTag, spark.removeTag
+    context = spark.sparkContext  # in Spark 3.5 only a session of Spark Connect has tags
+    return context.addJobTag, context.cancelJobsWithTag, context.removeJobTag
