@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.cli.output.console import put_line
 from acidctl.verbs.iceberg.options import MigrateOptions
 
 
@@ -44,6 +43,7 @@ def command(call: Call[MigrateOptions]) -> int:
     outcomes = migrate(call.selection, call.options, screen)
     if call.options.prove and call.output == "table":
         for outcome in outcomes:
-            click.echo(outcome.statements, nl=False)
+            for line in outcome.statements.splitlines():
+                put_line(line, is_answer=True)
         return 0
     return screen.show(outcomes)
