@@ -1,4 +1,4 @@
-# acidctl's worker, initiator and cleaner for Hive's queue, and every other command. Beside it: a wheel in dist/.
+# All commands of acidctl. Before: `pip wheel --no-deps --wheel-dir dist .`
 FROM python:3.12-slim-trixie
 COPY requirements/container.txt dist/acidctl-*.whl /tmp/
 RUN pip install --no-cache-dir --require-hashes -r /tmp/container.txt && pip install --no-cache-dir --no-deps /tmp/acidctl-*.whl

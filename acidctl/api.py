@@ -456,7 +456,7 @@ def migrate(
     """
     if is_hive_name(text := as_path(url)) and HiveName.parse(text).is_pattern:
         raise UsageProblem("migrate() copies one table", f"{text} is a pattern", "call it for each table")
-    chosen = MigrateOptions(to=os.fspath(to), **options)
+    chosen = MigrateOptions(to=as_path(to), **options)
     warehouse = open_warehouse(metastore)
     with closing(warehouse) if warehouse else nullcontext():
         resolver = resolver_of(snapshot, assume_committed, warehouse)

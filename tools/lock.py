@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCKS = {"ci.txt": ("test",), "container.txt": ("hdfs", "metastore", "s3")}
+LOCKS = {"ci.txt": ("test",), "container.txt": ("hdfs", "iceberg", "metastore", "s3")}
 """The extras of each lock."""
 HEADER = "# Written by `python tools/lock.py`; install it with `pip install --require-hashes -r`.\n"
 

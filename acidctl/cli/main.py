@@ -100,7 +100,7 @@ def cli(
     profile: str | None,
     config_file: str | None,
 ) -> None:
-    """See, dump, compact and clean Apache Hive ACID tables, without Hive.
+    """See, change, compact, clean and migrate Apache Hive ACID tables, without Hive.
 
     \b
     Examples:

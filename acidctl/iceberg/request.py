@@ -105,7 +105,7 @@ class CopyRequest:
         """Return the columns that are left out: those that the copy was made without, if it exists.
 
         Raises:
-            UsageProblem: the table has no such column, or the copy has it.
+            UsageProblem: the table has no such column, or no others, or the copy was made without other ones.
         """
         for name in names:
             if name.lower() not in map(str.lower, self._row.names):
@@ -116,6 +116,8 @@ class CopyRequest:
                 kept = ", ".join(self.target.dropped) or "no column"
                 raise UsageProblem(f"the copy was made without {kept}", "", "give no --drop-column, or the same")
             dropped = self.target.dropped
+        elif dropped and {name.lower() for name in self._row.names} <= set(dropped):
+            raise UsageProblem("the copy would have no columns", "--drop-column names all", "keep at least one")
         return dropped
 
     def _of_copy(self, asked: str) -> str:
@@ -180,7 +182,7 @@ class CopyRequest:
                 raise NotFoundError(
                     "there is no copy to catch up with",
                     "the Iceberg table does not exist",
-                    "make it first: leave out --catch-up and --cut-over",
+                    "make it first: leave out --catch-up, --prove and --cut-over",
                 )
             return
         name, id_ = target.source

@@ -382,6 +382,9 @@ def test_a_window_that_is_too_short(hive: FakeHive, monkeypatch: pytest.MonkeyPa
         ({"back": True}, RefusedError),
         ({"back": True, "cut_over": True}, UsageProblem),
         ({"assume_committed": 0}, UsageProblem),
+        ({"prove": "spark"}, UsageProblem),
+        ({"back": True, "prove": "trino"}, UsageProblem),
+        ({"cut_over": False, "catch_up": True, "discard_snapshots": True}, UsageProblem),
     ],
 )
 def test_what_is_refused(hive: FakeHive, options: dict[str, Any], error: type[AcidctlError]) -> None:

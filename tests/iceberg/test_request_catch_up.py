@@ -358,3 +358,6 @@ def test_a_column_is_left_out(tmp_path: Path) -> None:
     assert rows(tmp_path / "copy") == [(1,)]
     with pytest.raises(UsageProblem, match="no column"):
         copy(tmp_path / "t", tmp_path / "copy2", drop_column=("x",))
+    with pytest.raises(UsageProblem, match="no columns"):
+        copy(tmp_path / "t", tmp_path / "copy2", drop_column=("A", "b"))
+    assert not (tmp_path / "copy2").exists()

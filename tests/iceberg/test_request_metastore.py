@@ -280,3 +280,12 @@ def test_a_pattern_wants_the_name_of_the_table_in_its_target(hive: FakeHive, tab
     assert acidctl(*line).status == 2
     with pytest.raises(UsageProblem):
         copy_table("hive:db.*", tables / "{table}_ice", metastore=hive.address)
+
+
+def test_the_name_of_a_single_table_stands_in_its_target(hive: FakeHive, tables: Path) -> None:
+    done = copy_table("hive:db.t", tables / "{table}_ice", metastore=hive.address)
+    assert (done.target, rows(tables / "t_ice")) == (str(tables / "t_ice"), [(1, "t")])
+    with pytest.raises(UsageProblem, match="is a path"):
+        copy_table(tables / "v", tables / "{table}_ice", assume_committed=0)
+    with pytest.raises(UsageProblem, match="not a path"):
+        copy_table("hive:db.t", 3, metastore=hive.address)  # type: ignore[arg-type]

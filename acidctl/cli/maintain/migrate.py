@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
+from acidctl.cli.output.console import put_line
 from acidctl.verbs.iceberg.options import MigrateOptions
 
 
@@ -21,11 +20,11 @@ def command(call: Call[MigrateOptions]) -> int:
     """Copy the rows of a transactional TABLE to an Iceberg table, at the speed of copying files, while writers go on.
 
     Columns are copied without decoding them, deleted rows become position deletes, and all is visible at once. A column
-    that Iceberg's readers would read otherwise is encoded again, and the plan says so. Both tables are compared
-    before the commit. The Hive table is only read, and renamed by --cut-over.
+    that Iceberg's readers would misread is encoded again, and the plan says so. Both tables are compared before the
+    commit, which takes longer than the copy. The Hive table is only read; --cut-over renames it.
 
     The data files are ORC, or Parquet with all rows encoded again: where files or old days demand it, or by --format
-    parquet, for readers that know no ORC. --engine spark writes them on Spark.
+    parquet, for readers without ORC. --engine spark writes them on Spark.
 
     --catch-up brings the copy up to date, as often as you like: it compares the ids of rows, so that compactions and
     cleanings in between do no harm. A run with nothing new makes no snapshot. It compares the values of what is new;
@@ -44,6 +43,7 @@ def command(call: Call[MigrateOptions]) -> int:
     outcomes = migrate(call.selection, call.options, screen)
     if call.options.prove and call.output == "table":
         for outcome in outcomes:
-            click.echo(outcome.statements, nl=False)
+            for line in outcome.statements.splitlines():
+                put_line(line, is_answer=True)
         return 0
     return screen.show(outcomes)

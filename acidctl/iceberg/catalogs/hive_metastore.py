@@ -66,13 +66,13 @@ class MetastoreCatalog(NoopCatalog):
 
         Raises:
             NoSuchTableError: there is no table of this name.
-            RefusedError: it is no Iceberg table.
+            RefusedError: it is not an Iceberg table.
         """
         found = self._found(identifier)
         place = found.parameters.get(METADATA, "")
         if found.parameters.get("table_type", "").lower() != "iceberg" or not place:
             hint = "name a table that does not exist, or one that migrate made"
-            raise RefusedError(f"will not write to {found.full_name}", "it is no Iceberg table", hint)
+            raise RefusedError(f"will not write to {found.full_name}", "it is not an Iceberg table", hint)
         metadata = FromInputFile.table_metadata(self._io.new_input(place))
         return Table((found.database, found.name), metadata, place, self._io, self)
 

@@ -67,7 +67,7 @@ def require_same_columns(source: ColumnSums, target: Target) -> tuple[str, ...]:
         for field in (*target.columns, *target.partition)
         if field.name in source.values and field.name not in source.unfit
     ]
-    notes = [f"PyIceberg is no judge of column {name}: {why}" for name, why in source.unfit.items()]
+    notes = [f"PyIceberg cannot judge column {name}: {why}" for name, why in source.unfit.items()]
     found = ColumnSums(fields)
     try:
         for batch in target.read([field.name for field in fields]) if fields else ():

@@ -48,7 +48,8 @@ class CutOver:
         if options.back and (options.cut_over or options.catch_up):
             raise UsageProblem("--back goes with neither --cut-over nor --catch-up", "", "give one of them")
         if not selection.resolver.asks_metastore:
-            raise UsageProblem("a cut-over takes no snapshot", "the metastore says what is committed", "leave it out")
+            hint = "leave out --snapshot and --assume-committed"
+            raise UsageProblem("names are changed by the metastore's own list", "", hint)
 
     def run(self) -> Iterator[Migrated]:
         """Yield the plan, the copies before a cut-over, and who has which name then."""
@@ -66,7 +67,11 @@ class CutOver:
                 return
         elif options.back:
             if state is State.BEFORE:
-                raise RefusedError(f"{swap.source} was not cut over", f"there is no {swap.kept} that says so", "")
+                raise RefusedError(
+                    f"{swap.source} was not cut over",
+                    f"there is no table {swap.kept} from a cut-over",
+                    "check both names",
+                )
             yield from self._back()
             return
         elif state is State.AFTER:
@@ -166,7 +171,7 @@ class CutOver:
         metastore = self._selection.resolver.require_warehouse(self._place).metastore
         found = open_target(f"{HIVE}{name}", {}, None, self._selection.storage, metastore).find()
         if found is None:
-            raise NotFoundError(f"there is no table {name}", "", "look at the metastore")
+            raise NotFoundError(f"there is no table {name}", "", "see acidctl hive tables")
         return found
 
     def _has_news(self) -> bool:
@@ -205,6 +210,9 @@ def _whole_table(name: str) -> str:
     """
     parsed = HiveName.parse(name) if is_hive_name(name) else None
     if parsed is None or parsed.is_pattern or parsed.partition:
-        what = "a cut-over is for a table and its copy in the same metastore"
-        raise UsageProblem(what, f"{name} is no such table", "give hive:db.table --to hive:db.copy")
+        what, why = (
+            "a cut-over is for a table and its copy in the same metastore",
+            f"{name} is not the name of one table",
+        )
+        raise UsageProblem(what, why, "give hive:db.table --to hive:db.copy")
     return f"{parsed.database}.{parsed.table}"

@@ -33,10 +33,19 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         AcidctlError: the only table that was named cannot be copied; see :func:`copy_table`.
     """
     place = selection.places[0]
+    name = HiveName.parse(place) if is_hive_name(place) else None
+    if options.discard_snapshots and not options.back:
+        raise UsageProblem("--discard-snapshots is only for --back", "", "leave it out")
+    if name is None and TABLE in options.to:
+        raise UsageProblem(f"--to has {TABLE}, and {place} is a path", "", "write the name of the target out")
+    if name and not name.is_pattern:
+        options = replace(options, to=options.to.replace(TABLE, name.table))
     if options.cut_over or options.back:
+        if options.prove:
+            raise UsageProblem("--prove changes no names", "", "run it before or after --cut-over or --back")
         yield from CutOver(selection, options, events).run()
         return
-    if not is_hive_name(place) or not HiveName.parse(place).is_pattern:
+    if not (name and name.is_pattern):
         yield from copy_table(selection, options, events)
         return
     if TABLE not in options.to:

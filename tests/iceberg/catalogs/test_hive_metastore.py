@@ -175,7 +175,7 @@ def test_a_commit_waits_for_the_lock_of_another(hive: FakeHive, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("to", "error", "why"),
     [
-        ("hive:db.t", RefusedError, "it is no Iceberg table"),
+        ("hive:db.t", RefusedError, "it is not an Iceberg table"),
         ("hive:db.*", UsageProblem, "it is a pattern or a partition"),
         ("hive:db.t_ice/p=1", UsageProblem, "it is a pattern or a partition"),
         ("hive:nothing.t_ice", NotFoundError, ""),

@@ -68,6 +68,15 @@ def test_sql_is_printed_for_a_copy_that_is_up_to_date(tmp_path: Path, acidctl: C
         copy(table, to, prove="trino")
 
 
+def test_names_do_nothing_to_a_terminal(tmp_path: Path, acidctl: Callable[..., Run]) -> None:
+    row = struct(**{"a\x1b[2J": OrcType("int")})
+    write_acid(tmp_path / "t" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1,)), row=row)
+    copy(tmp_path / "t", tmp_path / "copy")
+    found = acidctl("migrate", "--assume-committed=0s", tmp_path / "t", "--to", tmp_path / "copy", "--prove=spark")
+    assert "count(`a\\x1b[2j`)" in found.out
+    assert "\x1b" not in found.out
+
+
 def test_floors_of_the_least_decimals_are_added() -> None:
     sums = EngineSums("trino", fields_for(row_of([("n", OrcType("decimal", precision=9, scale=2))])))
     sums.add({"n": pa.array([Decimal("-9999999.99"), Decimal("1.50"), None], pa.decimal128(9, 2))})
