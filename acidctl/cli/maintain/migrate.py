@@ -28,7 +28,7 @@ def command(call: Call[MigrateOptions]) -> int:
 
     --catch-up brings the copy up to date, as often as you like: it compares the ids of rows, so that compactions and
     cleanings in between do no harm. A run with nothing new makes no snapshot. It compares the values of what is new;
-    --proof full compares all.
+    --proof full compares all. --every repeats it.
 
     TABLE may be a pattern, `hive:sales.*`, with `{table}` in the target: one question, then one table after the other;
     a table that cannot be copied is reported, and the next one follows.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,38 +46,83 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
             raise UsageProblem("--prove changes no names", "", "run it before or after --cut-over or --back")
         yield from CutOver(selection, options, events).run()
         return
-    if not (name and name.is_pattern):
-        yield from copy_table(selection, options, events)
-        return
-    if TABLE not in options.to:
+    is_pattern = name is not None and name.is_pattern
+    if is_pattern and TABLE not in options.to:
         hint = f"write {TABLE} for the name of the table, as in iceberg:prod/sales.{TABLE}_ice"
         raise UsageProblem("--to names one Iceberg table for several", f"{place} is a pattern", hint)
-    warehouse = selection.resolver.require_warehouse(place)
-    tables = [table.full_name for table in warehouse.tables(HiveName.parse(place))]
+    if options.every is not None:
+        yield from _repeated(selection, options, events)
+        return
+    if not is_pattern:
+        yield from copy_table(selection, options, events)
+        return
+    places = _places(selection)
     if events.shows_plans and not options.dry_run:
         due: list[str] = []
-        for planned in _migrate_each(tables, selection, replace(options, dry_run=True), events):
+        for planned in _migrate_each(places, selection, replace(options, dry_run=True), events):
             due += [planned.location] * (planned.result is Result.PLANNED)
             yield planned
         if not due:
             return
         what = human_count(len(due), "table")
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", tuple(due)))
-        tables = [name.removeprefix(HIVE) for name in due]
-    yield from _migrate_each(tables, selection, options, events)
+        places = due
+    yield from _migrate_each(places, selection, options, events)
+
+
+def _repeated(selection: Selection, options: MigrateOptions, events: Events) -> Iterator[Migrated]:
+    """Yield what catch-ups copied, until a KeyboardInterrupt comes between two of them.
+
+    What fails is reported to `events`, and tried again in the next round.
+
+    Raises:
+        UsageProblem: the options are not those of catch-ups.
+        RefusedError: it was not confirmed.
+    """
+    every, place = options.every or 0.0, selection.places[0]
+    if not options.catch_up or options.dry_run or options.prove or every < 1:
+        raise UsageProblem(
+            "--every repeats --catch-up", "", "give both, a time of 1s or more, and no --dry-run or --prove"
+        )
+    what = f"{place} would be caught up with every {every:g} s"
+    events.confirm(Question(what, f"Catch up with {place} every {every:g} s?", "nothing was copied", (place,)))
+    while True:
+        start = time.monotonic()
+        try:
+            outcomes = _migrate_each(_places(selection), selection, replace(options, every=None), events)
+            yield from (outcome for outcome in outcomes if outcome.result is not Result.NOTHING_TO_DO)
+        except AcidctlError as error:  # the tables cannot be listed
+            events.failed(place, error)
+        try:
+            time.sleep(max(start + every - time.monotonic(), 0.0))
+        except KeyboardInterrupt:
+            return
+
+
+def _places(selection: Selection) -> list[str]:
+    """Return the place, or the tables that it means if it is a pattern.
+
+    Raises:
+        NotFoundError: there are none.
+    """
+    place = selection.places[0]
+    if not is_hive_name(place) or not HiveName.parse(place).is_pattern:
+        return [place]
+    warehouse = selection.resolver.require_warehouse(place)
+    return [f"{HIVE}{table.full_name}" for table in warehouse.tables(HiveName.parse(place))]
 
 
 def _migrate_each(
-    tables: Sequence[str], selection: Selection, options: MigrateOptions, events: Events
+    places: Sequence[str], selection: Selection, options: MigrateOptions, events: Events
 ) -> Iterator[Migrated]:
-    """Yield the outcomes of tables of the metastore, named ``db.table``; without a question."""
-    for name in tables:
-        target = replace(options, to=options.to.replace(TABLE, name.partition(".")[2]))
+    """Yield the outcomes of tables, without a question; what fails is reported to `events`."""
+    for place in places:
+        table = HiveName.parse(place).table if is_hive_name(place) else ""
+        target = replace(options, to=options.to.replace(TABLE, table))
+        resolver = selection.resolver.refreshed()  # lists and a lock of its own: other tables take their time
         try:
-            # Lists and a lock of its own: other tables take their time.
-            with closing(selection.resolver.require_warehouse(name).refreshed()) as warehouse:
-                resolver = replace(selection.resolver, warehouse=warehouse)
-                one = replace(selection, places=(f"{HIVE}{name}",), resolver=resolver)
+            with closing(resolver.warehouse) if resolver.warehouse else nullcontext():
+                one = replace(selection, places=(place,), resolver=resolver)
                 yield from copy_table(one, target, events, asks=False)
         except AcidctlError as error:
-            events.failed(f"{HIVE}{name}", error)
+            events.failed(place, error)

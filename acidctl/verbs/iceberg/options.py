@@ -25,6 +25,9 @@ class MigrateOptions(EngineOptions):
         "Hive table.",
     )
     catch_up: bool = option(False, "--catch-up", help="Bring a copy that was made before up to date.")
+    every: float | None = option(
+        None, "--every", kind=Kind.DURATION, help="With --catch-up: do it this often, until Ctrl-C or SIGTERM."
+    )
     drop_column: tuple[str, ...] = option(
         (), "--drop-column", kind=Kind.LIST, help="Leave out this column. Repeatable."
     )
