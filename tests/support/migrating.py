@@ -17,9 +17,9 @@ from acidctl.verbs.selection import Selection
 COMMITTED = SnapshotResolver(SnapshotSpec(assumption=Assumption(0.0)))
 
 
-def copy(table: Path, to: Path, *, resolver: SnapshotResolver = COMMITTED, **options: Any) -> Migrated:
-    """Copy a table, or bring the copy up to date if there is one."""
-    options = {"catch_up": (to / "metadata").exists(), **options}
+def copy(table: Path, to: Path | str, *, resolver: SnapshotResolver = COMMITTED, **options: Any) -> Migrated:
+    """Copy a table, or bring the copy up to date if there is one in a directory."""
+    options = {"catch_up": (Path(to) / "metadata").exists(), **options}
     selection = Selection((str(table),), resolver=resolver)
     return list(migrate(selection, MigrateOptions(to=str(to), **options), Events()))[-1]
 
