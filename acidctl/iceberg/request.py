@@ -324,7 +324,8 @@ class CopyRequest:
         """
         assert self.target is not None
         fields = (*self.target.columns, *self.target.partition)
-        sums = EngineSums(engine, fields)
+        padded = {name.lower() for name, kind in self._row.fields() if kind.kind == "char"}
+        sums = EngineSums(engine, fields, padded)
         for _, scan in self._parts():
             for _, columns, _ in plain_rows(scan(), fields):
                 sums.add(columns)

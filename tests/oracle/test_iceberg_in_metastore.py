@@ -136,3 +136,47 @@ def test_trino_reads_the_copy(version: int, real_hives: Callable[[int], HiveServ
         assert trino.sql("ice", "select id, extra from shown_ice where p is null order by id") == [[3, None], [4, 0.5]]
     finally:
         trino.stop()
+
+
+COLUMNS = """id int, tiny tinyint, small smallint, big bigint, yes boolean, f float, d double, n decimal(20,3),
+    s string, v varchar(9), c char(5), day date, at timestamp, raw binary"""
+VALUES = [
+    "1, 1, 2, 3, true, 1.5, 0.1, 12.345, 'é€', 'v', 'c', date'2026-11-29', timestamp'2026-11-29 12:34:56.789',"
+    " cast('raw' as binary)",
+    "2, null, null, null, null, null, null, null, null, null, null, null, null, null",
+    "3, -128, -32768, -9223372036854775808, false, -0.0, -1e300, -99999999999999999.999, '', '', '', date'1969-12-31',"
+    " timestamp'1969-12-31 23:59:59', cast('' as binary)",
+    "4, 127, 32767, 9223372036854775807, true, 3e38, 1e-300, 0.001, 'a\nb', 'x y', 'abcde', date'9999-12-31',"
+    " timestamp'2000-02-29 00:00:00.000001', cast('x' as binary)",
+]
+
+
+@pytest.mark.parametrize("kind", ["orc", "parquet"])
+def test_trino_proves_both_tables(kind: str, real_hives: Callable[[int], HiveServer], tmp_path: Path) -> None:
+    hive, name = real_hives(4), f"proven_{kind}"
+    hive.sql(
+        f"create table {name} ({COLUMNS}) stored as orc tblproperties('transactional'='true')",
+        *(f"insert into {name} select {values}" for values in VALUES),
+        f"insert into {name} (id) values (7)",
+    )
+    # Trino 476 does not apply the files of Hive 4's own deletes, bucket_00000_0: it would count the row.
+    acidctl.Hive(hive.metastore).table(f"default.{name}").delete("id = 7")
+    copy(hive, name, format=kind)
+    source, target = statements(copy(hive, name, prove="trino").statements)
+    try:
+        trino = TrinoServer(tmp_path / "trino", {"hive": hive.metastore}, iceberg={"ice": hive.metastore})
+    except ServerUnavailable as reason:
+        pytest.skip(str(reason))
+    try:
+        assert trino.sql("ice", target) == []
+        assert trino.sql("hive", source) == []
+        hive.sql(f"insert into {name} select 5, 1, 1, 1, true, 1, 1, 1, 'x', 'x', 'x', date'2026-01-01', null, null")
+        differing = {row[0] for row in trino.sql("hive", source)}
+        assert {"rows", "s values", "id sum"} & differing, differing
+    finally:
+        trino.stop()
+
+
+def statements(text: str) -> list[str]:
+    """Return both statements, without their semicolons."""
+    return [one.strip() for one in text.split(";") if one.strip()]

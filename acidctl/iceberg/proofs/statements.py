@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -42,10 +42,11 @@ class EngineSums:
     Args:
         engine: ``spark`` or ``trino``.
         fields: the columns of the rows.
+        padded: names of those that are CHAR in Hive: engines read them with padding there, and the copy has none.
     """
 
-    def __init__(self, engine: str, fields: Sequence[Field]) -> None:
-        self._engine = engine
+    def __init__(self, engine: str, fields: Sequence[Field], padded: Collection[str] = ()) -> None:
+        self._engine, self._padded = engine, padded
         self._measures = [(field, *measure) for field in fields for measure in _measures(engine, field)]
         self._sums: Counter[str] = Counter()
 
@@ -72,7 +73,9 @@ class EngineSums:
         table = ".".join(_quoted(self._engine, part) for part in parts)
         every = [("rows", "count(*)")]
         for field, what, sql, numbers in self._measures:
-            whole = sql.format(c=_quoted(self._engine, field.name))
+            name = _quoted(self._engine, field.name)
+            is_padded = role == "source" and field.name in self._padded
+            whole = sql.format(c=f"rtrim({name})" if is_padded else name)
             value = whole if numbers is None else f"coalesce(sum(CAST({whole} AS DECIMAL(38,0))), 0)"
             every.append((f"{field.name} {what}", value))
         text = "STRING" if self._engine == "spark" else "VARCHAR"

@@ -91,3 +91,9 @@ def test_names_are_quoted_as_the_engine_does() -> None:
     assert "`o'k \\`" in spark
     assert "'o\\'k \\\\ sum'" in spark
     assert "'o''k \\ sum'" in trino
+
+
+def test_char_is_read_without_padding_in_hive_alone() -> None:
+    sums = EngineSums("trino", fields_for(row_of([("c", OrcType("char", max_length=5))])), {"c"})
+    assert 'crc32(to_utf8(rtrim("c")))' in sums.statement("hive:db.t", "source")
+    assert "rtrim" not in sums.statement("hive:db.t_ice", "copy")
