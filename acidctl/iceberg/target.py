@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -308,7 +309,7 @@ class Target:
         for task in self.table.scan().plan_files():
             deletes = sorted(file.file_path for file in task.delete_files)
             partition = task.file.partition
-            values = tuple(partition[at] for at in range(len(self.partition)))
+            values = tuple(_known(partition[at]) for at in range(len(self.partition)))
             yield CopiedFile(task.file.file_path, values, tuple(deletes))
 
     def files_of_all_snapshots(self) -> set[str]:
@@ -475,7 +476,15 @@ def values_of(keys: Sequence[Field], values: Mapping[str, PartitionValue]) -> Va
     return tuple(_stored(values[key.name], key.kind) for key in keys)
 
 
+def _known(value: Any) -> Any:
+    """Return a value of a partition that equals itself: the same NaN for every one."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
 def _stored(value: PartitionValue, kind: str) -> Any:
+    if isinstance(value, float):
+        with np.errstate(over="ignore"):  # Hive has Infinity there, too
+            return _known(float(np.float32(value)) if kind == "float" else value)
     if value is None or kind not in ("date", "timestamp"):
         return value
     if kind == "date":

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
-from support.files.acid_files import insert, write_acid
+from support.files.acid_files import delete, insert, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import writable
 from support.terminals import Terminals
@@ -192,6 +192,31 @@ def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) 
     done = copy(hive, to)
     assert (done.rows, done.deleted) == (1, 0)
     assert rows(to) == [(0, "p=1", 1), (3, "c", 1), (7, "p=01", 1)]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_partitions_of_floats_are_found_again(hive: FakeHive, tmp_path: Path, kind: str) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table, keys={"p": kind})
+    hive.write_ids["db.t"] = hive.begin_many(2)
+    for txn in hive.write_ids["db.t"]:
+        hive.end(txn)
+    names = ["p=0.1", "p=1.0E100", "p=-Infinity", "p=NaN", "p=-0.0", "p=0.10000000149011612"]
+    names = names[: -1 if kind == "float" else None]
+    for name in names:
+        hive.partition("db", "t", name)
+        write_acid(table / name / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, name)))
+    done = copy(hive, to)
+    assert (done.rows, done.notes) == (len(names), ())
+    for name in names:
+        write_acid(table / name / "delta_0000002_0000002_0000" / "bucket_00000", insert(2, 0, (2, name)))
+        write_acid(table / name / "delete_delta_0000002_0000002_0000" / "bucket_00000", delete(1, 0, 2))
+    done = copy(hive, to)
+    assert (done.rows, done.deleted) == (len(names), len(names))
+    assert sorted(row[1] for row in rows(to)) == sorted(names)
+    near = {"0.10000000149011612"} if kind == "float" else {"0.10000000149011612", "0.1"}
+    large = "inf" if kind == "float" else "1e+100"
+    assert {str(row[2]) for row in rows(to)} == {*near, large, "-inf", "nan", "-0.0"}
 
 
 class Deciding(Events):
