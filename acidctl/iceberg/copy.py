@@ -174,7 +174,7 @@ def plan_copy(
     for part in partitions:  # two directories may have one value: p=1 and p=01
         sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
         snapshots.setdefault(part.values, []).append(part.snapshot)
-    has_keys = all(snapshot.listing.is_full_acid for here in snapshots.values() for snapshot in here)
+    has_keys = rows_have_keys(snapshot for here in snapshots.values() for snapshot in here)
     wanted: list[tuple[Wanted, Values]] = []
     gone: list[tuple[str, Longs, Values]] = []
     for values in {**sources, **copied}:  # also partitions that the source no longer has
@@ -194,6 +194,15 @@ def plan_copy(
     ]
     shown = {values: sum((file.keys.proof() for file in here), RowProof()) for values, here in sources.items()}
     return CopyPlan(tuple(files), tuple(gone), copied, shown, has_keys, kind, why)
+
+
+def rows_have_keys(snapshots: Iterable[Snapshot]) -> bool:
+    """Return whether the rows of a table keep their keys: not those of an insert-only one.
+
+    Without a metastore a location of a full-ACID table does not show its type if it has only original files, or none.
+    """
+    known = {snapshot.listing.is_full_acid for snapshot in snapshots}
+    return True in known or not known
 
 
 def _require_values_of_old_rows(

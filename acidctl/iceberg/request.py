@@ -13,7 +13,16 @@ from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, Usage
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
-from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy, written_files
+from acidctl.iceberg.copy import (
+    CopyPlan,
+    NewFiles,
+    Partition,
+    copied_files,
+    plan_copy,
+    rows_have_keys,
+    write_copy,
+    written_files,
+)
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
 from acidctl.iceberg.file_tasks import AUTO, CopyFormat, Engine
@@ -352,7 +361,7 @@ class CopyRequest:
         Raises:
             VerifyError: they differ.
         """
-        has_keys = all(snapshot.listing.is_full_acid for snapshot in self._snapshots)
+        has_keys = rows_have_keys(self._snapshots)
         there = copy_digest(target, files, self._storage, has_keys=has_keys)
         scans = ((scan(row_id=has_keys), None) for _, scan in self._parts())
         sums = ColumnSums(target.columns, target.partition)
