@@ -114,12 +114,14 @@ class CopyRequest:
         """Return the columns that are left out: those that the copy was made without, if it exists.
 
         Raises:
-            UsageProblem: the table has no such column, or the copy has it.
+            UsageProblem: the table has no such column or no other one, or the copy has it.
         """
         for name in names:
             if name.lower() not in map(str.lower, self._row.names):
                 raise UsageProblem(f"the table has no column {name}", "", did_you_mean(name, self._row.names))
         dropped = tuple(sorted({name.lower() for name in names}))
+        if len(dropped) == len(self._row.names) > 0:
+            raise UsageProblem("no column would be left", "a data file needs one", "leave out fewer by --drop-column")
         if self.target and self.target.source[0]:
             if dropped and dropped != self.target.dropped:
                 kept = ", ".join(self.target.dropped) or "no column"
@@ -128,17 +130,18 @@ class CopyRequest:
         return dropped
 
     def _of_copy(self, asked: str) -> str:
-        """Return the wanted format: that of the copy, if it exists.
+        """Return the wanted format: that of the copy, if it has one; without rows another one can be asked for.
 
         Raises:
             UsageProblem: the copy has another one.
         """
-        if not (self.target and self.target.source[0]):
+        target = self.target
+        if not (target and target.source[0] and target.format) or (target.is_empty and asked != AUTO):
             return asked
-        if asked not in (AUTO, self.target.format):
+        if asked not in (AUTO, target.format):
             hint = "leave out --format, or migrate into a new table"
-            raise UsageProblem(f"the files of the copy are {self.target.format}", "", hint)
-        return self.target.format
+            raise UsageProblem(f"the files of the copy are {target.format}", "", hint)
+        return target.format
 
     @property
     def source(self) -> str:
@@ -250,13 +253,9 @@ class CopyRequest:
             StorageError: nobody knows whether it was committed; what is said of other errors leaves nothing behind.
         """
         if self.target is None:
-            self._format = plan.format
-            properties = {
-                SOURCE: self._source[0],
-                SOURCE_ID: self._source[1],
-                DROPPED: json.dumps(self._dropped),
-                FORMAT: plan.format,
-            }
+            properties = {SOURCE: self._source[0], SOURCE_ID: self._source[1], DROPPED: json.dumps(self._dropped)}
+            if plan.files or self._format != AUTO:  # without rows a catch-up decides
+                self._format = properties[FORMAT] = plan.format
             self.target = self._opened.create(self._fields, self._keys, properties)
             if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
                 plan = self.plan()  # PyIceberg gave other ids
@@ -265,6 +264,8 @@ class CopyRequest:
         if self.changes:
             target.change_columns(self.changes)
             plan = self.plan()  # new columns have ids now
+        if plan.files and target.format != plan.format:
+            target.choose_format(plan.format)
         is_new = proof == NEW and target.is_proven
         if plan.is_empty:
             return target.snapshot_id, self.prove() if proof != NONE and plan.copied else ""

@@ -54,6 +54,8 @@ DROPPED = "acidctl.dropped"
 FORMAT = "acidctl.format"
 """The table property with the format of the data files, which catch-ups keep."""
 
+_WRITTEN_AS = "write.format.default"
+
 SEEN = "acidctl.seen"
 """The table property with a digest of the files and write ids of the source that the copy shows."""
 
@@ -179,8 +181,19 @@ class Target:
 
     @property
     def format(self) -> str:
-        """Return the format of the data files."""
-        return "parquet" if self.table.properties.get(FORMAT) == "parquet" else "orc"
+        """Return the format of the data files; empty if there was never one, and nobody chose a format."""
+        chosen = self.table.properties.get(FORMAT, "" if self.is_empty else "orc")
+        return chosen if chosen in ("", "parquet") else "orc"
+
+    def choose_format(self, kind: str) -> None:
+        """Set :attr:`format`, also for the files of other writers.
+
+        Raises:
+            ConflictError: somebody else changed the table meanwhile.
+            StorageError: the catalog fails.
+        """
+        with self._changing("cannot set the format of the copy"), self.table.transaction() as transaction:
+            transaction.set_properties({FORMAT: kind, _WRITTEN_AS: kind})
 
     @property
     def write_ids(self) -> str | None:
@@ -456,7 +469,7 @@ def create_target(
     properties = {
         **properties,
         "format-version": "2",
-        "write.format.default": properties.get(FORMAT, "orc"),
+        _WRITTEN_AS: properties.get(FORMAT, "orc"),
         "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
     }
     try:

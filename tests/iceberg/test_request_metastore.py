@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,24 @@ def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) 
     done = copy(hive, to)
     assert (done.rows, done.deleted) == (1, 0)
     assert rows(to) == [(0, "p=1", 1), (3, "c", 1), (7, "p=01", 1)]
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "kind"),
+    [("auto", "auto", "parquet"), ("orc", "auto", "orc"), ("auto", "orc", "orc"), ("orc", "parquet", "parquet")],
+)
+def test_the_first_rows_decide_the_format(hive: FakeHive, tmp_path: Path, first: str, later: str, kind: str) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t", "d date")
+    assert copy(hive, to, format=first).rows == 0
+    Hive(hive.address).table("db.t").insert(pa.table({"d": [date(1500, 1, 1)]}))
+    assert copy(hive, to, format=later).format == kind
+    assert [file.suffix for file in (to / "data").iterdir()] == [f".{kind}"]
+    made = StaticTable.from_metadata(str(to))
+    assert made.properties["write.format.default"] == kind
+    assert rows(to) == [(date(1500, 1, 1),)]
+    with pytest.raises(UsageProblem, match=f"the files of the copy are {kind}"):
+        copy(hive, to, format="orc" if kind == "parquet" else "parquet")
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
