@@ -217,10 +217,11 @@ class CopyRequest:
         copied = copied_files(target, self._storage) if target else {}
         fields = iter(changed_fields(self._fields, target.columns) if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
-        names = {change.new.name for change in self.changes if change.old is None}
-        added = [at for at, name in enumerate(self._row.names) if name.lower() in names]
+        names = {change.new.name: change.old.name if change.old else None for change in self.changes}
+        places = ((at, name.lower()) for at, name in enumerate(self._row.names))
+        changed = {at: names[name] for at, name in places if name in names and names[name] != name}
         lists = [ValidWriteIds.parse(text) for text in (target.write_ids or "").split(";") if text] if target else []
-        return plan_copy(self._partitions(), self._row, into, copied, added, lists=lists, asked=self._format)
+        return plan_copy(self._partitions(), self._row, into, copied, changed, lists=lists, asked=self._format)
 
     def _partitions(self) -> Iterator[Partition]:
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):

@@ -16,7 +16,7 @@ from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
 from support.files.acid_files import delete, insert, write_acid
 from support.metastore.fake_hive import FakeHive
-from support.metastore.writable import writable
+from support.metastore.writable import INSERT_ONLY, writable
 from support.terminals import Terminals
 
 from acidctl import Hive
@@ -177,6 +177,25 @@ def test_a_new_column_with_values_in_rows_that_were_copied_is_refused(hive: Fake
         copy(hive, to)
     assert "may have values of b" in found.value.why
     assert rows(to) == [(1,)]
+
+
+@pytest.mark.parametrize(("version", "stored_as"), [(4, "parquet"), (3, "orc")])
+def test_columns_that_hive_finds_by_name(version: int, stored_as: str, tmp_path: Path) -> None:
+    """The values of old rows do not follow a column to its new name."""
+    to, row = tmp_path / "copy", pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]})
+    with FakeHive(version, remembers=True) as hive:
+        kind = {"parameters": INSERT_ONLY, "stored_as": stored_as} if stored_as == "parquet" else {}
+        writable(hive, tmp_path / "t", **kind)
+        Hive(hive.address).table("db.t").insert(row)
+        copy(hive, to)
+        altered(hive, "a int, text string")
+        with pytest.raises(RefusedError, match="cannot catch up") as found:
+            copy(hive, to)
+        assert "text was b when it was copied" in found.value.why
+        assert StaticTable.from_metadata(str(to)).schema().column_names == ["a", "b"]
+        altered(hive, "a int, b string, c int")
+        assert copy(hive, to).notes == ("c int is new",)
+        assert rows(to) == [(1, "x", None)]
 
 
 def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) -> None:
