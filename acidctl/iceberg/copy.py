@@ -96,7 +96,7 @@ class CopyPlan:
         source: the number and the checksum of the keys that the source shows, by partition.
         has_keys: the keys of both are the same; those of an insert-only table change when it is compacted.
         format: of the files of the copy.
-        why: the reason for it, as a sentence, for a new copy.
+        why: see :func:`chosen_format`.
     """
 
     files: tuple[PlannedFile, ...] = ()

@@ -232,6 +232,17 @@ def test_the_first_rows_decide_the_format(hive: FakeHive, tmp_path: Path, first:
         copy(hive, to, format="orc" if kind == "parquet" else "parquet")
 
 
+def test_old_days_that_come_into_an_orc_copy_are_said(hive: FakeHive, tmp_path: Path) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t", "d date")
+    for day, why in ((date(2020, 1, 1), ""), (date(1500, 1, 1), "d may have days before 1582-10-15")):
+        Hive(hive.address).table("db.t").insert(pa.table({"d": [day]}))
+        done = copy(hive, to)
+        assert done.format == "orc"
+        assert why in done.why
+    assert copy(hive, to).why == ""
+
+
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_partitions_of_floats_are_found_again(hive: FakeHive, tmp_path: Path, kind: str) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
