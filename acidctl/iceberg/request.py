@@ -341,7 +341,7 @@ class CopyRequest:
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""
-        if self.target and self.target.seen != self._seen:
+        if self.target and not self.target.is_empty and self.target.seen != self._seen:
             self.target.remember(self._seen)
 
     @cached_property

@@ -291,7 +291,9 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
     write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00000", delete(1, 0, 2))
     done = copy(table, to)
     assert (done.rows, done.snapshot) == (0, None)
+    metadata = sorted((to / "metadata").iterdir())
     assert copy(table, to).result is Result.NOTHING_TO_DO
+    assert sorted((to / "metadata").iterdir()) == metadata
     write_acid(table / "delta_0000003_0000003_0000" / "bucket_00000", insert(3, 0, (3, "c")))
     assert (copy(table, to).rows, rows(to)) == (1, [(3, "c")])
 
