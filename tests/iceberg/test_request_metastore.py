@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,20 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
-from support.files.acid_files import delete, insert, write_acid
+from support.files.acid_files import delete, insert, struct, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import INSERT_ONLY, writable
 from support.terminals import Terminals
 
 from acidctl import Hive
 from acidctl import migrate as copy_table
-from acidctl.base.errors import RefusedError, UsageProblem
+from acidctl.base.errors import BadDataError, RefusedError, UsageProblem
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import FieldSchema
 from acidctl.metastore.settings import find_settings
+from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.iceberg.migrate import migrate
@@ -34,6 +36,7 @@ from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
 from acidctl.verbs.selection import Selection
 
 Acidctl = Callable[..., Run]
+NUMBERS = struct(a=OrcType("int"))
 
 
 @pytest.fixture
@@ -230,6 +233,30 @@ def test_the_first_rows_decide_the_format(hive: FakeHive, tmp_path: Path, first:
     assert rows(to) == [(date(1500, 1, 1),)]
     with pytest.raises(UsageProblem, match=f"the files of the copy are {kind}"):
         copy(hive, to, format="orc" if kind == "parquet" else "parquet")
+
+
+def test_partitions_of_times_of_any_year(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table, "a int", {"p": "timestamp"})
+    hive.write_ids["db.t"] = hive.begin_many(1)
+    hive.end(hive.write_ids["db.t"][0])
+
+    def add(time: str) -> None:
+        name = f"p={time.replace(':', '%3A')}"
+        write_acid(table / name / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1,)), row=NUMBERS)
+        hive.partition("db", "t", name)
+
+    times = "0001-01-01 00:00:00.0", "2020-01-01 00:00:00.0", "9999-12-31 23:59:59.999999"
+    for time in times:
+        add(time)
+    read = acidctl("cat", "hive:db.t", f"--metastore={hive.address}").out.splitlines()
+    assert [json.loads(line)["p"] for line in read] == list(times)
+    copy(hive, to)
+    assert [row[1] for row in rows(to)] == [datetime.fromisoformat(time) for time in times]
+    assert copy(hive, to).result is Result.NOTHING_TO_DO
+    add("9999-12-31 23:59:59.999999999")  # NumPy's nanoseconds would be those of another year
+    with pytest.raises(BadDataError, match="no value of its type"):
+        copy(hive, to)
 
 
 def test_old_days_that_come_into_an_orc_copy_are_said(hive: FakeHive, tmp_path: Path) -> None:
