@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -42,6 +42,8 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import fields_of
+from acidctl.rows.foreign.format import Format
+from acidctl.rows.foreign.parquet_file import open_parquet, window_on
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes, open_sources
 from acidctl.storage.port import FileSystem, base_name, join
@@ -94,7 +96,7 @@ class CopyPlan:
         source: the number and the checksum of the keys that the source shows, by partition.
         has_keys: the keys of both are the same; those of an insert-only table change when it is compacted.
         format: of the files of the copy.
-        why: the reason for it, as a sentence, for a new copy.
+        why: see :func:`chosen_format`.
     """
 
     files: tuple[PlannedFile, ...] = ()
@@ -150,7 +152,7 @@ def plan_copy(
     row: OrcType,
     fields: Sequence[Field | None],
     copied: Mapping[Values, list[TargetFile]],
-    added: Collection[int] = (),
+    changed: Mapping[int, str | None] | None = None,
     *,
     lists: Sequence[ValidWriteIds] = (),
     asked: str = AUTO,
@@ -161,7 +163,7 @@ def plan_copy(
         row: the columns of the Hive table, without those of partitions.
         fields: those of the copy in the same order; None for columns that are left out.
         copied: the files of the copy, by partition.
-        added: the positions in `row` of columns that the copy does not have yet.
+        changed: by their position in `row`, the names that columns have in the copy; None for those that it lacks.
         lists: the write-id lists that the copy shows.
         asked: the format of the copy; auto lets the files decide.
 
@@ -174,7 +176,7 @@ def plan_copy(
     for part in partitions:  # two directories may have one value: p=1 and p=01
         sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
         snapshots.setdefault(part.values, []).append(part.snapshot)
-    has_keys = all(snapshot.listing.is_full_acid for here in snapshots.values() for snapshot in here)
+    has_keys = rows_have_keys(snapshot for here in snapshots.values() for snapshot in here)
     wanted: list[tuple[Wanted, Values]] = []
     gone: list[tuple[str, Longs, Values]] = []
     for values in {**sources, **copied}:  # also partitions that the source no longer has
@@ -183,7 +185,7 @@ def plan_copy(
             found = difference(here, copied.get(values, ()))
         else:
             found = by_directories(snapshots.get(values, ()), here, copied.get(values, ()), lists)
-        _require_values_of_old_rows(here, found.wanted, row, added)
+        _require_values_of_old_rows(here, found.wanted, row, changed or {})
         wanted += [(one, values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
     kind, why = chosen_format(asked, (one.source.events for one, _ in wanted), row, fields)
@@ -196,25 +198,55 @@ def plan_copy(
     return CopyPlan(tuple(files), tuple(gone), copied, shown, has_keys, kind, why)
 
 
+def rows_have_keys(snapshots: Iterable[Snapshot]) -> bool:
+    """Return whether the rows of a table keep their keys: not those of an insert-only one.
+
+    Without a metastore a location of a full-ACID table does not show its type if it has only original files, or none.
+    """
+    known = {snapshot.listing.is_full_acid for snapshot in snapshots}
+    return True in known or not known
+
+
 def _require_values_of_old_rows(
-    sources: Sequence[SourceFile], wanted: Sequence[Wanted], row: OrcType, added: Collection[int]
+    sources: Sequence[SourceFile], wanted: Sequence[Wanted], row: OrcType, changed: Mapping[int, str | None]
 ) -> None:
-    """Refuse new columns with values in rows that were copied without them: those rows are not copied again.
+    """Refuse changes of columns that give rows which were copied before other values: they are not copied again.
 
     Raises:
-        RefusedError: a file may have such rows, by the statistics of its columns.
+        RefusedError: a file may have such rows, by the statistics of its columns, or by their names.
     """
     new_rows = {id(one.source): one.rows for one in wanted}
-    for source in sources if added else ():
+    for source in sources if changed else ():
         if new_rows.get(id(source), 0) == source.keys.runs.rows - len(source.keys.dead):
             continue
-        own = source.events.row_type
-        places = fields_of(own, row, is_top=True)
-        for place in (place for at in added if (place := places[at]) is not None):
-            statistics = source.events.tail.true_statistics(own.children[place].column_id)
-            if statistics is None or not statistics.HasField("numberOfValues") or statistics.numberOfValues:
-                why = f"{source.events.shown} may have values of {own.names[place]} in rows that were copied without it"
+        events, why = source.events, ""
+        place_in = _finder(events)
+        for at, old in changed.items():
+            name, place = row.names[at], place_in(row, at)
+            if old is None:
+                if place is not None and _may_have_values(events, place):
+                    why = f"{events.shown} may have values of {name} in rows that were copied without it"
+            elif place != place_in(replace(row, names=(*row.names[:at], old, *row.names[at + 1 :])), at):
+                why = f"Hive finds columns by name in {events.shown}, and {name} was {old} when it was copied"
+            if why:
                 raise RefusedError("cannot catch up", why, "migrate into a new table")
+
+
+def _finder(events: EventFile) -> Callable[[OrcType, int], int | str | None]:
+    """Return a function of columns and a position that says where a file has this column; None if it lacks it."""
+    if events.format is not Format.PARQUET:
+        return lambda row, at: fields_of(events.row_type, row, is_top=True)[at]
+    source = events.tail.source  # its row type has all columns of the table
+    with open_parquet(source, window=window_on(source)) as file:
+        names = {name.lower() for name in file.schema_arrow.names}
+    return lambda row, at: name if (name := row.names[at].lower()) in names else None
+
+
+def _may_have_values(events: EventFile, place: int | str) -> bool:
+    if isinstance(place, str):
+        return True
+    found = events.tail.true_statistics(events.row_type.children[place].column_id)
+    return found is None or not found.HasField("numberOfValues") or found.numberOfValues > 0
 
 
 def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:

@@ -35,14 +35,17 @@ AUTO = "auto"
 def chosen_format(
     asked: str, sources: Iterable[EventFile], row: OrcType, fields: Sequence[Field | None]
 ) -> tuple[CopyFormat, str]:
-    """Return the format of a new copy, and why, as a sentence.
+    """Return the format of a copy, and a sentence: why a new copy gets it, or what is wrong with ORC.
 
     Args:
         asked: a format or :data:`AUTO`.
         row, fields: see :func:`file_columns`.
     """
-    if asked != AUTO:
-        return CopyFormat(asked), ""
+    if asked == CopyFormat.PARQUET:
+        return CopyFormat.PARQUET, ""
+    if asked == CopyFormat.ORC:
+        why = next((why for source in sources if (why := _old_days(source, row, fields))), "")
+        return CopyFormat.ORC, f"the copy has ORC files: {why}" if why else ""
     why = next((why for source in sources if (why := _why_not_orc(source, row, fields))), "")
     if why:
         return CopyFormat.PARQUET, f"the copy gets Parquet files: {why}"
@@ -57,6 +60,11 @@ def _why_not_orc(source: EventFile, row: OrcType, fields: Sequence[Field | None]
         file_columns(source, row, fields)
     except RefusedError as error:
         return f"{error.what}: {error.why}"
+    return _old_days(source, row, fields)
+
+
+def _old_days(source: EventFile, row: OrcType, fields: Sequence[Field | None]) -> str:
+    """Return which column may have days that Spark does not find in ORC files; an empty text if there is none."""
     own = source.row_type
     for place, into in zip(fields_of(own, row, is_top=True), fields, strict=True):
         nodes = own.children[place].walk() if place is not None and into else ()

@@ -6,10 +6,13 @@ PyIceberg's version is pinned for this module; tests/iceberg reads what it write
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from pyiceberg.avro.decoder import BinaryDecoder
+from pyiceberg.avro.reader import DoubleReader
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
 from pyiceberg.io import load_file_io
@@ -33,6 +36,15 @@ from acidctl.storage.port import FileSystem, base_name
 
 _HINT = "version-hint.text"
 _METADATA = re.compile(r"v([0-9]{1,9})\.metadata\.json")
+
+
+def _read_double(_: DoubleReader, decoder: BinaryDecoder) -> float:
+    value: float = struct.unpack("<d", decoder.read(8))[0]
+    return value
+
+
+# PyIceberg's compiled decoder reads doubles as 32 bits: other values of a partition, by which readers choose files.
+DoubleReader.read = _read_double  # type: ignore[method-assign, assignment]
 
 
 class _DeleteManifest(ManifestWriterV2):

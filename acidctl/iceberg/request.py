@@ -13,7 +13,16 @@ from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, Usage
 from acidctl.base.nearest import did_you_mean
 from acidctl.iceberg.catalogs.open_target import OpenedTarget
 from acidctl.iceberg.column_changes import ColumnChange, changed_fields, column_changes, require_same
-from acidctl.iceberg.copy import CopyPlan, NewFiles, Partition, copied_files, plan_copy, write_copy, written_files
+from acidctl.iceberg.copy import (
+    CopyPlan,
+    NewFiles,
+    Partition,
+    copied_files,
+    plan_copy,
+    rows_have_keys,
+    write_copy,
+    written_files,
+)
 from acidctl.iceberg.difference import TargetFile
 from acidctl.iceberg.fields import fields_for
 from acidctl.iceberg.file_tasks import AUTO, CopyFormat, Engine
@@ -111,6 +120,8 @@ class CopyRequest:
             if name.lower() not in map(str.lower, self._row.names):
                 raise UsageProblem(f"the table has no column {name}", "", did_you_mean(name, self._row.names))
         dropped = tuple(sorted({name.lower() for name in names}))
+        if len(dropped) == len(self._row.names) > 0:
+            raise UsageProblem("no column would be left", "a data file needs one", "leave out fewer by --drop-column")
         if self.target and self.target.source[0]:
             if dropped and dropped != self.target.dropped:
                 kept = ", ".join(self.target.dropped) or "no column"
@@ -121,17 +132,18 @@ class CopyRequest:
         return dropped
 
     def _of_copy(self, asked: str) -> str:
-        """Return the wanted format: that of the copy, if it exists.
+        """Return the wanted format: that of the copy, if it has one; without rows another one can be asked for.
 
         Raises:
             UsageProblem: the copy has another one.
         """
-        if not (self.target and self.target.source[0]):
+        target = self.target
+        if not (target and target.source[0] and target.format) or (target.is_empty and asked != AUTO):
             return asked
-        if asked not in (AUTO, self.target.format):
+        if asked not in (AUTO, target.format):
             hint = "leave out --format, or migrate into a new table"
-            raise UsageProblem(f"the files of the copy are {self.target.format}", "", hint)
-        return self.target.format
+            raise UsageProblem(f"the files of the copy are {target.format}", "", hint)
+        return target.format
 
     @property
     def source(self) -> str:
@@ -207,10 +219,11 @@ class CopyRequest:
         copied = copied_files(target, self._storage) if target else {}
         fields = iter(changed_fields(self._fields, target.columns) if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
-        names = {change.new.name for change in self.changes if change.old is None}
-        added = [at for at, name in enumerate(self._row.names) if name.lower() in names]
+        names = {change.new.name: change.old.name if change.old else None for change in self.changes}
+        places = ((at, name.lower()) for at, name in enumerate(self._row.names))
+        changed = {at: names[name] for at, name in places if name in names and names[name] != name}
         lists = [ValidWriteIds.parse(text) for text in (target.write_ids or "").split(";") if text] if target else []
-        return plan_copy(self._partitions(), self._row, into, copied, added, lists=lists, asked=self._format)
+        return plan_copy(self._partitions(), self._row, into, copied, changed, lists=lists, asked=self._format)
 
     def _partitions(self) -> Iterator[Partition]:
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
@@ -243,13 +256,9 @@ class CopyRequest:
             StorageError: nobody knows whether it was committed; what is said of other errors leaves nothing behind.
         """
         if self.target is None:
-            self._format = plan.format
-            properties = {
-                SOURCE: self._source[0],
-                SOURCE_ID: self._source[1],
-                DROPPED: json.dumps(self._dropped),
-                FORMAT: plan.format,
-            }
+            properties = {SOURCE: self._source[0], SOURCE_ID: self._source[1], DROPPED: json.dumps(self._dropped)}
+            if plan.files or self._format != AUTO:  # without rows a catch-up decides
+                self._format = properties[FORMAT] = plan.format
             self.target = self._opened.create(self._fields, self._keys, properties)
             if (*self.target.columns, *self.target.partition) != (*self._fields, *self._keys):
                 plan = self.plan()  # PyIceberg gave other ids
@@ -258,6 +267,8 @@ class CopyRequest:
         if self.changes:
             target.change_columns(self.changes)
             plan = self.plan()  # new columns have ids now
+        if plan.files and target.format != plan.format:
+            target.choose_format(plan.format)
         is_new = proof == NEW and target.is_proven
         if plan.is_empty:
             return target.snapshot_id, self.prove() if proof != NONE and plan.copied else ""
@@ -333,7 +344,7 @@ class CopyRequest:
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""
-        if self.target and self.target.seen != self._seen:
+        if self.target and not self.target.is_empty and self.target.seen != self._seen:
             self.target.remember(self._seen)
 
     @cached_property
@@ -355,7 +366,7 @@ class CopyRequest:
         Raises:
             VerifyError: they differ.
         """
-        has_keys = all(snapshot.listing.is_full_acid for snapshot in self._snapshots)
+        has_keys = rows_have_keys(self._snapshots)
         there = copy_digest(target, files, self._storage, has_keys=has_keys)
         scans = ((scan(row_id=has_keys), None) for _, scan in self._parts())
         sums = ColumnSums(target.columns, target.partition)

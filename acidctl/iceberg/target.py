@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ DROPPED = "acidctl.dropped"
 
 FORMAT = "acidctl.format"
 """The table property with the format of the data files, which catch-ups keep."""
+
+_WRITTEN_AS = "write.format.default"
 
 SEEN = "acidctl.seen"
 """The table property with a digest of the files and write ids of the source that the copy shows."""
@@ -178,8 +181,19 @@ class Target:
 
     @property
     def format(self) -> str:
-        """Return the format of the data files."""
-        return "parquet" if self.table.properties.get(FORMAT) == "parquet" else "orc"
+        """Return the format of the data files; empty if there was never one, and nobody chose a format."""
+        chosen = self.table.properties.get(FORMAT, "" if self.is_empty else "orc")
+        return chosen if chosen in ("", "parquet") else "orc"
+
+    def choose_format(self, kind: str) -> None:
+        """Set :attr:`format`, also for the files of other writers.
+
+        Raises:
+            ConflictError: somebody else changed the table meanwhile.
+            StorageError: the catalog fails.
+        """
+        with self._changing("cannot set the format of the copy"), self.table.transaction() as transaction:
+            transaction.set_properties({FORMAT: kind, _WRITTEN_AS: kind})
 
     @property
     def write_ids(self) -> str | None:
@@ -308,7 +322,7 @@ class Target:
         for task in self.table.scan().plan_files():
             deletes = sorted(file.file_path for file in task.delete_files)
             partition = task.file.partition
-            values = tuple(partition[at] for at in range(len(self.partition)))
+            values = tuple(_known(partition[at]) for at in range(len(self.partition)))
             yield CopiedFile(task.file.file_path, values, tuple(deletes))
 
     def files_of_all_snapshots(self) -> set[str]:
@@ -455,7 +469,7 @@ def create_target(
     properties = {
         **properties,
         "format-version": "2",
-        "write.format.default": properties.get(FORMAT, "orc"),
+        _WRITTEN_AS: properties.get(FORMAT, "orc"),
         "schema.name-mapping.default": schema.name_mapping.model_dump_json(),
     }
     try:
@@ -475,7 +489,15 @@ def values_of(keys: Sequence[Field], values: Mapping[str, PartitionValue]) -> Va
     return tuple(_stored(values[key.name], key.kind) for key in keys)
 
 
+def _known(value: Any) -> Any:
+    """Return a value of a partition that equals itself: the same NaN for every one."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
 def _stored(value: PartitionValue, kind: str) -> Any:
+    if isinstance(value, float):
+        with np.errstate(over="ignore"):  # Hive has Infinity there, too
+            return _known(float(np.float32(value)) if kind == "float" else value)
     if value is None or kind not in ("date", "timestamp"):
         return value
     if kind == "date":

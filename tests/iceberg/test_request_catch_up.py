@@ -96,6 +96,21 @@ def test_partitions_come_and_go(tmp_path: Path) -> None:
     assert {row[0] for row in rows(tmp_path / "copy")} == {2, 3}
 
 
+def test_locations_that_do_not_show_ids_are_compared_by_them_if_another_one_does(tmp_path: Path) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    write_acid(table / "p=1" / D1 / "bucket_00000", *(insert(1, at, (at, "a")) for at in range(5)))
+    write_plain(table / "p=2" / "000000_0", (7, "original"))
+    (table / "p=3").mkdir()
+    copy(table, to)
+    write_acid(table / "p=1" / "delete_delta_0000002_0000002_0000" / "bucket_00000", delete(1, 0, 2))
+    done = copy(table, to)
+    assert (done.rows, done.deleted) == (0, 1), "the other rows of the file are not copied again"
+    assert done.proof == "all values of 0 new rows and the ids of 5 rows compared"
+    write_acid(table / "p=2" / D2 / "bucket_00000", insert(2, 0, (8, "new")))
+    done = copy(table, to)
+    assert (done.rows, done.deleted, len(rows(to))) == (1, 0, 6)
+
+
 def test_an_overwrite_replaces_all_rows(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")), insert(1, 1, (2, "b")))
@@ -276,9 +291,17 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
     write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00000", delete(1, 0, 2))
     done = copy(table, to)
     assert (done.rows, done.snapshot) == (0, None)
+    metadata = sorted((to / "metadata").iterdir())
     assert copy(table, to).result is Result.NOTHING_TO_DO
+    assert sorted((to / "metadata").iterdir()) == metadata
     write_acid(table / "delta_0000003_0000003_0000" / "bucket_00000", insert(3, 0, (3, "c")))
     assert (copy(table, to).rows, rows(to)) == (1, [(3, "c")])
+
+
+def test_a_copy_without_columns_is_refused(tmp_path: Path) -> None:
+    write_acid(tmp_path / "t" / "p=1" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
+    with pytest.raises(UsageProblem, match="no column would be left"):
+        copy(tmp_path / "t", tmp_path / "copy", drop_column=("a", "b"))
 
 
 def test_columns_stay_left_out(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,19 +15,20 @@ import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
-from support.files.acid_files import insert, write_acid
+from support.files.acid_files import delete, insert, struct, write_acid
 from support.metastore.fake_hive import FakeHive
-from support.metastore.writable import writable
+from support.metastore.writable import INSERT_ONLY, writable
 from support.terminals import Terminals
 
 from acidctl import Hive
 from acidctl import migrate as copy_table
-from acidctl.base.errors import RefusedError, UsageProblem
+from acidctl.base.errors import BadDataError, RefusedError, UsageProblem
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import FieldSchema
 from acidctl.metastore.settings import find_settings
+from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.iceberg.migrate import migrate
@@ -33,6 +36,7 @@ from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
 from acidctl.verbs.selection import Selection
 
 Acidctl = Callable[..., Run]
+NUMBERS = struct(a=OrcType("int"))
 
 
 @pytest.fixture
@@ -178,6 +182,25 @@ def test_a_new_column_with_values_in_rows_that_were_copied_is_refused(hive: Fake
     assert rows(to) == [(1,)]
 
 
+@pytest.mark.parametrize(("version", "stored_as"), [(4, "parquet"), (3, "orc")])
+def test_columns_that_hive_finds_by_name(version: int, stored_as: str, tmp_path: Path) -> None:
+    """The values of old rows do not follow a column to its new name."""
+    to, row = tmp_path / "copy", pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]})
+    with FakeHive(version, remembers=True) as hive:
+        kind = {"parameters": INSERT_ONLY, "stored_as": stored_as} if stored_as == "parquet" else {}
+        writable(hive, tmp_path / "t", **kind)
+        Hive(hive.address).table("db.t").insert(row)
+        copy(hive, to)
+        altered(hive, "a int, text string")
+        with pytest.raises(RefusedError, match="cannot catch up") as found:
+            copy(hive, to)
+        assert "text was b when it was copied" in found.value.why
+        assert StaticTable.from_metadata(str(to)).schema().column_names == ["a", "b"]
+        altered(hive, "a int, b string, c int")
+        assert copy(hive, to).notes == ("c int is new",)
+        assert rows(to) == [(1, "x", None)]
+
+
 def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
     writable(hive, table, keys="p int")
@@ -192,6 +215,84 @@ def test_two_directories_of_one_partition_value(hive: FakeHive, tmp_path: Path) 
     done = copy(hive, to)
     assert (done.rows, done.deleted) == (1, 0)
     assert rows(to) == [(0, "p=1", 1), (3, "c", 1), (7, "p=01", 1)]
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "kind"),
+    [("auto", "auto", "parquet"), ("orc", "auto", "orc"), ("auto", "orc", "orc"), ("orc", "parquet", "parquet")],
+)
+def test_the_first_rows_decide_the_format(hive: FakeHive, tmp_path: Path, first: str, later: str, kind: str) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t", "d date")
+    assert copy(hive, to, format=first).rows == 0
+    Hive(hive.address).table("db.t").insert(pa.table({"d": [date(1500, 1, 1)]}))
+    assert copy(hive, to, format=later).format == kind
+    assert [file.suffix for file in (to / "data").iterdir()] == [f".{kind}"]
+    made = StaticTable.from_metadata(str(to))
+    assert made.properties["write.format.default"] == kind
+    assert rows(to) == [(date(1500, 1, 1),)]
+    with pytest.raises(UsageProblem, match=f"the files of the copy are {kind}"):
+        copy(hive, to, format="orc" if kind == "parquet" else "parquet")
+
+
+def test_partitions_of_times_of_any_year(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table, "a int", {"p": "timestamp"})
+    hive.write_ids["db.t"] = hive.begin_many(1)
+    hive.end(hive.write_ids["db.t"][0])
+
+    def add(time: str) -> None:
+        name = f"p={time.replace(':', '%3A')}"
+        write_acid(table / name / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1,)), row=NUMBERS)
+        hive.partition("db", "t", name)
+
+    times = "0001-01-01 00:00:00.0", "2020-01-01 00:00:00.0", "9999-12-31 23:59:59.999999"
+    for time in times:
+        add(time)
+    read = acidctl("cat", "hive:db.t", f"--metastore={hive.address}").out.splitlines()
+    assert [json.loads(line)["p"] for line in read] == list(times)
+    copy(hive, to)
+    assert [row[1] for row in rows(to)] == [datetime.fromisoformat(time) for time in times]
+    assert copy(hive, to).result is Result.NOTHING_TO_DO
+    add("9999-12-31 23:59:59.999999999")  # NumPy's nanoseconds would be those of another year
+    with pytest.raises(BadDataError, match="no value of its type"):
+        copy(hive, to)
+
+
+def test_old_days_that_come_into_an_orc_copy_are_said(hive: FakeHive, tmp_path: Path) -> None:
+    to = tmp_path / "copy"
+    writable(hive, tmp_path / "t", "d date")
+    for day, why in ((date(2020, 1, 1), ""), (date(1500, 1, 1), "d may have days before 1582-10-15")):
+        Hive(hive.address).table("db.t").insert(pa.table({"d": [day]}))
+        done = copy(hive, to)
+        assert done.format == "orc"
+        assert why in done.why
+    assert copy(hive, to).why == ""
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_partitions_of_floats_are_found_again(hive: FakeHive, tmp_path: Path, kind: str) -> None:
+    table, to = tmp_path / "t", tmp_path / "copy"
+    writable(hive, table, keys={"p": kind})
+    hive.write_ids["db.t"] = hive.begin_many(2)
+    for txn in hive.write_ids["db.t"]:
+        hive.end(txn)
+    names = ["p=0.1", "p=1.0E100", "p=-Infinity", "p=NaN", "p=-0.0", "p=0.10000000149011612"]
+    names = names[: -1 if kind == "float" else None]
+    for name in names:
+        hive.partition("db", "t", name)
+        write_acid(table / name / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, name)))
+    done = copy(hive, to)
+    assert (done.rows, done.notes) == (len(names), ())
+    for name in names:
+        write_acid(table / name / "delta_0000002_0000002_0000" / "bucket_00000", insert(2, 0, (2, name)))
+        write_acid(table / name / "delete_delta_0000002_0000002_0000" / "bucket_00000", delete(1, 0, 2))
+    done = copy(hive, to)
+    assert (done.rows, done.deleted) == (len(names), len(names))
+    assert sorted(row[1] for row in rows(to)) == sorted(names)
+    near = {"0.10000000149011612"} if kind == "float" else {"0.10000000149011612", "0.1"}
+    large = "inf" if kind == "float" else "1e+100"
+    assert {str(row[2]) for row in rows(to)} == {*near, large, "-inf", "nan", "-0.0"}
 
 
 class Deciding(Events):

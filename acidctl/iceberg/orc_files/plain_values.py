@@ -19,7 +19,7 @@ def plain_values(column: pa.Array, kind: OrcType, field: Field) -> pa.Array:
     CHAR loses its padding, TINYINT and SMALLINT become INT.
     """
     if kind.kind == "char":
-        return pc.utf8_rtrim(column, " ")
+        return pc.ascii_rtrim(column, " ")  # which takes bytes that are not UTF-8, too
     if kind.kind in ("tinyint", "smallint"):
         return column.cast(pa.int32())
     if not kind.children:

@@ -15,6 +15,7 @@ from acidctl.base.errors import BadDataError, NotFoundError
 from acidctl.base.nearest import did_you_mean
 from acidctl.location.metastore_schema import Declared
 from acidctl.orc.arrow import null_where
+from acidctl.orc.read.wide_timestamps import as_nanoseconds, widened
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.conform import How, all_null, convert
 from acidctl.rows.convert.matching import Place, is_missing, place_in, type_at
@@ -259,9 +260,16 @@ class StripeRows:
         if column.kind is ColumnSource.DATA:
             return self.files.get(self.rows, column.place, self.source.shown)
         if column.kind is ColumnSource.PARTITION:
-            return pa.repeat(pa.scalar(partition[column.place[0]].value, arrow_type(column.type)), len(self.rows))
+            return repeated(partition[column.place[0]].value, arrow_type(column.type), len(self.rows))
         assert self.ids is not None
         return row_id_array(column, self.ids)
+
+
+def repeated(value: PartitionValue, kind: pa.DataType, count: int) -> pa.Array:
+    """Return a column of one value; a time beyond 64 bits of nanoseconds has the type of such times."""
+    is_time = isinstance(value, datetime.datetime)
+    found = pa.repeat(pa.scalar(value, pa.timestamp("us") if is_time else kind), count)
+    return as_nanoseconds(widened(found)) if is_time else found
 
 
 def known_of_partition(column: ScanColumn, partition: Sequence[PartitionColumn]) -> ColumnBounds | None:

@@ -104,6 +104,8 @@ def _timestamp(value: str, kind: OrcType) -> datetime.datetime | np.datetime64: 
     moment = datetime.datetime.fromisoformat(f"{parts[1]} {parts[2] or '00:00:00'}")
     nanos = int((parts[3] or "").ljust(9, "0"))
     if nanos % 1000:
+        if not 1678 <= moment.year < 2262:  # NumPy would wrap it around
+            raise ValueError(value)
         return np.datetime64(moment, "ns") + np.timedelta64(nanos, "ns")
     return moment.replace(microsecond=nanos // 1000)
 

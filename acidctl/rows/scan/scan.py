@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from acidctl.base.errors import UsageProblem
 from acidctl.location.snapshot import Snapshot
+from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.matching import Place, table_row_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, StripeRange
@@ -42,6 +43,7 @@ from acidctl.rows.scan.columns import (
     StripeRows,
     known_of_partition,
     known_of_stripe,
+    repeated,
 )
 from acidctl.rows.scan.predicate import Path, Predicate, RowCondition
 from acidctl.rows.scan.pruning import ColumnBounds
@@ -129,6 +131,14 @@ class Scan:
     def output_type(self) -> OrcType:
         """Return the type of the resulting rows, including ROW__ID and partition columns."""
         return row_of((column.name, column.type) for column in self.columns)
+
+    def far_times(self) -> list[int]:
+        """Return the positions of the columns that are partition keys with times beyond 64 bits of nanoseconds."""
+        keys = [(at, column) for at, column in enumerate(self.columns) if column.kind is ColumnSource.PARTITION]
+        values = ((at, self._partition[column.place[0]].value, column.type) for at, column in keys)
+        return [
+            at for at, value, kind in values if isinstance(repeated(value, arrow_type(kind), 1).type, WideTimestamp)
+        ]
 
     @cached_property
     def schema(self) -> pa.Schema:

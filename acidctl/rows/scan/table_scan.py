@@ -392,6 +392,7 @@ class TableScan(ArrowRows):
         wide: set[Place] = set()
         for scan in self._scans():
             add_wide(wide, scan.sources, scan.columns, self._row_type)
+            wide |= {(at,) for at in scan.far_times()}
         return schema_of(self.output_type, wide)
 
     @cached_property
