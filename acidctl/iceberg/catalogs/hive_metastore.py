@@ -30,7 +30,7 @@ from acidctl.metastore.errors import AlreadyExists, Unreachable, Unreadable
 from acidctl.metastore.lossless import RawStruct, struct_value, structs_value, text_value
 from acidctl.metastore.tables import HiveTable, find_tables, get_table
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
-from acidctl.storage.port import base_name
+from acidctl.storage.port import FileSystem, base_name
 from acidctl.storage.registry import open_location
 from acidctl.writing.transaction import raw_table
 
@@ -42,6 +42,9 @@ _INPUT, _OUTPUT = "org.apache.hadoop.mapred.FileInputFormat", "org.apache.hadoop
 
 _WAIT = 60.0
 """Seconds to wait for the lock of another commit."""
+
+_FIRST = re.compile(r"00000-[0-9a-f-]+\.metadata\.json")
+"""The name of the metadata with which a table is made."""
 
 _STORAGE, _COLUMNS = 7, 1
 """Numbers of the field of a table with its descriptor, and of that with the columns there."""
@@ -85,7 +88,7 @@ class MetastoreCatalog(NoopCatalog):
         return True
 
     def location_for(self, name: str, given: str | None) -> str:
-        """Return the directory of a new table, which is empty: as given, or beside the other tables of its database.
+        """Return the directory of a new table, which is unused: as given, or beside the other tables of its database.
 
         Raises:
             NotFoundError: there is no such database.
@@ -99,7 +102,7 @@ class MetastoreCatalog(NoopCatalog):
         fs, path = open_location(url, self._storage)
         what, hint = f"will not write to {fs.display(path)}", "choose another directory by --target-location"
         with suppress(NotFoundError):
-            if not fs.stat(path).is_dir or fs.list_dir(path).entries:
+            if not _is_unused(fs, path):
                 raise RefusedError(what, "it holds files, and is not of an Iceberg table in this metastore", hint)
         for other in find_tables(self._metastore) if given else ():
             if other.location and overlap(other.location, url):
@@ -145,13 +148,13 @@ class MetastoreCatalog(NoopCatalog):
                 self._metastore.call(interface.CREATE_TABLE, request)
             else:
                 self._metastore.call(interface.CREATE_TABLE_BEFORE_4, new)
-        except (Unreachable, Unreadable):  # perhaps the table exists now
-            raise
         except AcidctlError as error:
-            self._forget(file)
-            if isinstance(error, AlreadyExists):
-                raise TableAlreadyExistsError(str(error)) from error
-            raise
+            now = self._place_now(identifier)
+            if now != file:  # else it was made, and the answer was lost or is that of a second request
+                self._forget_unless_named(file, now, error)
+                if isinstance(error, AlreadyExists):
+                    raise TableAlreadyExistsError(str(error)) from error
+                raise
         return self.load_table(identifier)
 
     def commit_table(
@@ -201,12 +204,10 @@ class MetastoreCatalog(NoopCatalog):
         try:
             alter(self._metastore, names, raw, context)
         except AcidctlError as error:
-            with suppress(AcidctlError, NoSuchTableError):
-                if self._found(table.name()).parameters.get(METADATA) == place:
-                    return  # it was altered, and the answer was lost or is that of a second request
-            if isinstance(error, (Unreachable, Unreadable)):
-                raise
-            self._forget(place)
+            now = self._place_now(table.name())
+            if now == place:
+                return  # it was altered, and the answer was lost or is that of a second request
+            self._forget_unless_named(place, now, error)
             if "has been modified" in error.why:
                 raise CommitFailedException(error.why) from error
             raise RefusedError(f"cannot commit to {'.'.join(names)}", str(error), error.hint) from error
@@ -232,6 +233,21 @@ class MetastoreCatalog(NoopCatalog):
         except NotFoundError as error:
             raise NoSuchTableError(str(error)) from error
 
+    def _place_now(self, identifier: str | Identifier) -> str | None:
+        """Return the place of the metadata of a table; empty if there is no such table, None if nobody knows."""
+        try:
+            return self._found(identifier).parameters.get(METADATA, "")
+        except NoSuchTableError:
+            return ""
+        except AcidctlError:
+            return None
+
+    def _forget_unless_named(self, place: str, now: str | None, error: AcidctlError) -> None:
+        """Remove metadata that the metastore refused with `error`; raise it if the table may have this metadata."""
+        if now is None or isinstance(error, (Unreachable, Unreadable)):
+            raise error
+        self._forget(place)
+
     def _write(self, metadata: TableMetadata, version: int) -> str:
         provider = load_location_provider(metadata.location, metadata.properties)
         place = provider.new_table_metadata_file_location(version)
@@ -241,6 +257,16 @@ class MetastoreCatalog(NoopCatalog):
     def _forget(self, place: str) -> None:
         with suppress(AcidctlError):  # it stays as a file that nothing names
             self._io.delete(place)
+
+
+def _is_unused(fs: FileSystem, path: str) -> bool:
+    """Return whether a directory is empty, but for the metadata of runs that could not make their table."""
+    if not fs.stat(path).is_dir:
+        return False
+    entries = fs.list_dir(path).entries
+    if [base_name(entry.path) for entry in entries if entry.is_dir] == ["metadata"] and len(entries) == 1:
+        entries = fs.list_dir(entries[0].path).entries
+    return all(_FIRST.fullmatch(base_name(entry.path)) for entry in entries)
 
 
 def alter(metastore: Metastore, names: tuple[str, str], raw: RawStruct, context: Mapping[str, str]) -> None:
