@@ -218,7 +218,7 @@ class Target:
         return f"{self.snapshot_id} {self.table.metadata.current_schema_id}"
 
     def _set(self, properties: dict[str, str]) -> None:
-        with suppress(CommitFailedException), self.table.transaction() as transaction:
+        with suppress(CommitFailedException, ConflictError), self.table.transaction() as transaction:
             transaction.set_properties(properties)
 
     @property
@@ -261,6 +261,11 @@ class Target:
         tag = self.table.metadata.refs.get(TAG)
         return self.snapshot_id == (tag.snapshot_id if tag else None)
 
+    @property
+    def is_tagged(self) -> bool:
+        """Return whether it has the tag of a cut-over; an expiry may have removed it."""
+        return TAG in self.table.metadata.refs
+
     def tag(self) -> None:
         """Tag the current snapshot as that of the cut-over.
 
@@ -268,7 +273,7 @@ class Target:
             ConflictError: somebody else has committed meanwhile.
         """
         with self._changing("cannot tag the snapshot"), self.table.manage_snapshots() as changes:
-            if TAG in self.table.metadata.refs:
+            if self.is_tagged:
                 changes.remove_tag(TAG)
             if self.snapshot_id is not None:
                 changes.create_tag(self.snapshot_id, TAG)

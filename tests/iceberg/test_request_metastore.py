@@ -21,6 +21,7 @@ from support.terminals import Terminals
 from acidctl import Hive
 from acidctl import migrate as copy_table
 from acidctl.base.errors import RefusedError, UsageProblem
+from acidctl.iceberg.cut_over import MIGRATED_TO
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
@@ -280,3 +281,39 @@ def test_a_pattern_wants_the_name_of_the_table_in_its_target(hive: FakeHive, tab
     assert acidctl(*line).status == 2
     with pytest.raises(UsageProblem):
         copy_table("hive:db.*", tables / "{table}_ice", metastore=hive.address)
+
+
+def test_the_name_of_a_single_table_in_its_target(hive: FakeHive, tables: Path) -> None:
+    copy_table("hive:db.v", tables / "{table}_ice", metastore=hive.address)
+    assert rows(tables / "v_ice") == [(1, "v")]
+    with pytest.raises(UsageProblem):
+        copy_table(tables / "v", tables / "{table}_two", metastore=hive.address)
+    assert not list(tables.glob("{*"))
+
+
+def test_statements_for_an_engine_of_a_pattern_have_the_status_of_what_failed(
+    hive: FakeHive, tables: Path, acidctl: Acidctl
+) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice")
+    acidctl(*line, "--yes")
+    found = acidctl(*line, "--prove", "spark")
+    assert (found.status, found.out.count("-- source: hive:db.")) == (6, 2)
+
+
+def test_a_pattern_compares_all_rows_of_tables_without_news_if_asked(
+    hive: FakeHive, tables: Path, terminal: Terminals, acidctl: Acidctl
+) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice")
+    acidctl(*line, "--yes")
+    _, shown = terminal.run(*line, "--catch-up", "--proof", "full", typed="y\n")
+    assert shown.count("all values of 1 row compared") == 2
+
+
+def test_a_pattern_leaves_out_what_was_cut_over(hive: FakeHive, tables: Path, acidctl: Acidctl) -> None:
+    """Otherwise the next run of cron would copy each of these tables once more, under another name."""
+    hive.tables["db", "t_acid"] = replace(
+        hive.tables.pop(("db", "t")), name="t_acid", parameters={"transactional": "true", MIGRATED_TO: "db.t_ice"}
+    )
+    found = acidctl("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice", "--yes")
+    assert "db.t_acid" in found.err
+    assert {path.name for path in tables.glob("*_ice")} == {"u_ice", "v_ice"}

@@ -45,5 +45,5 @@ def command(call: Call[MigrateOptions]) -> int:
     if call.options.prove and call.output == "table":
         for outcome in outcomes:
             click.echo(outcome.statements, nl=False)
-        return 0
+        return screen.status
     return screen.show(outcomes)

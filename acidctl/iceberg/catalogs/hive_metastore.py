@@ -193,14 +193,8 @@ class MetastoreCatalog(NoopCatalog):
         return _response(after, place)
 
     def _alter(self, table: Table, raw: RawStruct, place: str) -> None:
-        """Alter the table.
-
-        If the others do without the lock, Hive 4 compares the place of the metadata; on Derby it cannot.
-        """
         names = _names(table.name())
-        context = {"DO_NOT_UPDATE_STATS": "true"}
-        if table.properties.get("engine.hive.lock-enabled", "").lower() == "false":
-            context |= {"expected_parameter_key": METADATA, "expected_parameter_value": table.metadata_location}
+        context = expecting(table.metadata_location, table.properties)
         try:
             alter(self._metastore, names, raw, context)
         except AcidctlError as error:
@@ -282,6 +276,21 @@ def alter(metastore: Metastore, names: tuple[str, str], raw: RawStruct, context:
         metastore.call(interface.ALTER_TABLE, interface.AlterTableRequest(*names, raw, environment))
     else:
         metastore.call(interface.ALTER_TABLE_BEFORE_4, *names, raw, environment)
+
+
+def expecting(place: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return what :func:`alter` needs to keep a commit of somebody else.
+
+    If the others do without the lock, Hive 4 compares the place of the metadata; on Derby it cannot.
+
+    Args:
+        place: of the metadata that the table has.
+        properties: of the table in Iceberg, which are among its parameters in the metastore.
+    """
+    context = {"DO_NOT_UPDATE_STATS": "true"}
+    if properties.get("engine.hive.lock-enabled", "").lower() == "false":
+        context |= {"expected_parameter_key": METADATA, "expected_parameter_value": place}
+    return context
 
 
 def _names(identifier: str | Identifier) -> tuple[str, str]:
