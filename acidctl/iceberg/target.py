@@ -54,7 +54,7 @@ FORMAT = "acidctl.format"
 """The table property with the format of the data files, which catch-ups keep."""
 
 SEEN = "acidctl.seen"
-"""The table property with a digest of the files and write ids of the source that the copy shows."""
+"""The table property with the id of a snapshot, and a digest of the files and write ids of the source that it shows."""
 
 PROVEN = "acidctl.proven"
 """The table property with the snapshot and the schema, by their ids, that were last compared after the commit."""
@@ -201,12 +201,13 @@ class Target:
 
     @property
     def seen(self) -> str:
-        """Return the digest of what the copy shows; empty if it is not known."""
-        return self.table.properties.get(SEEN, "") if self.write_ids is not None else ""
+        """Return the digest of what the copy shows; empty if it is not known, as after a rollback."""
+        snapshot, _, digest = self.table.properties.get(SEEN, "").partition(" ")
+        return digest if snapshot == str(self.snapshot_id) else ""
 
     def remember(self, seen: str) -> None:
         """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
-        self._set({SEEN: seen})
+        self._set({SEEN: f"{self.snapshot_id} {seen}"})
 
     def remember_proof(self) -> None:
         """Note that all rows of the current snapshot were compared; see :meth:`remember`."""
@@ -377,8 +378,8 @@ class Target:
         operation = Operation.APPEND if self.is_empty else Operation.OVERWRITE
         try:
             with self.table.transaction() as transaction:
-                transaction.set_properties({SEEN: seen})
                 delta = RowDelta(transaction, operation, dict(properties))
+                transaction.set_properties({SEEN: f"{delta.snapshot_id} {seen}"})
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
                     delta.append_data_file(_data_file(file, spec, self.format))

@@ -15,17 +15,19 @@ from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
-from support.metastore.writable import writable
+from support.metastore.writable import client, writable
 from support.terminals import Terminals
 
 from acidctl import Hive
 from acidctl import migrate as copy_table
 from acidctl.base.errors import RefusedError, UsageProblem
+from acidctl.iceberg.catalogs.hive_metastore import METADATA, MetastoreCatalog
 from acidctl.iceberg.cut_over import MIGRATED_TO
+from acidctl.iceberg.target import find_target
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import FieldSchema
+from acidctl.metastore.interface import Database, FieldSchema
 from acidctl.metastore.settings import find_settings
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events, Question
@@ -317,3 +319,30 @@ def test_a_pattern_leaves_out_what_was_cut_over(hive: FakeHive, tables: Path, ac
     found = acidctl("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice", "--yes")
     assert "db.t_acid" in found.err
     assert {path.name for path in tables.glob("*_ice")} == {"u_ice", "v_ice"}
+
+
+def test_a_copy_that_was_rolled_back_gets_the_rows_again(hive: FakeHive, tmp_path: Path) -> None:
+    """By its own snapshots, to look at earlier rows: the newest metadata is still what a catch-up wrote."""
+    writable(hive, tmp_path / "t")
+    hive.databases["db"] = Database("db", f"file:{tmp_path}")
+    for number in (1, 2):
+        Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([number], pa.int32()), "b": ["x"]}))
+        copy_table("hive:db.t", "hive:db.t_ice", metastore=hive.address, catch_up=number > 1)
+    target = find_target(MetastoreCatalog(client(hive), {}), "db.t_ice")
+    assert target
+    first = target.table.metadata.snapshots[0].snapshot_id
+    target.table.manage_snapshots().rollback_to_snapshot(first).commit()
+    done = copy_table("hive:db.t", "hive:db.t_ice", metastore=hive.address, cut_over=True)
+    assert done.snapshot != first
+    table = StaticTable.from_metadata(hive.tables["db", "t"].parameters[METADATA])
+    assert len(table.scan().to_arrow()) == 2
+
+
+def test_a_copy_without_rows_is_not_written_to_again(hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path / "t")
+    to = tmp_path / "copy"
+    assert copy(hive, to).rows == 0
+    copy(hive, to)
+    before = sorted((to / "metadata").iterdir())
+    assert copy(hive, to).result is Result.NOTHING_TO_DO
+    assert sorted((to / "metadata").iterdir()) == before
