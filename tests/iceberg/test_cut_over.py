@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
+from support.command_line import Result as Run
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import client, writable
 from support.paths import PYTHONPATH
@@ -163,6 +164,22 @@ def test_a_statement_at_work_holds_up_the_cut_over(hive: FakeHive) -> None:
     with pytest.raises(ConflictError, match="could not lock db"):
         run(hive, window=0.2)
     assert (names(hive), iceberg_rows(hive, "t_ice")) == (BEFORE, [1, 2])
+
+
+@pytest.mark.parametrize(("fails", "warning"), [(False, "its rows are in neither"), (True, "cannot tell whether")])
+def test_a_statement_that_may_have_written_too_late(
+    hive: FakeHive, acidctl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, fails: bool, warning: str
+) -> None:
+    def wrote_too_late(_: Swap) -> bool:
+        if fails:
+            raise MetastoreError("it does not answer")
+        return True
+
+    monkeypatch.setattr(Swap, "wrote_too_late", wrote_too_late)
+    words = ("migrate", f"--metastore={hive.address}", "hive:db.t", "--to", "hive:db.t_ice", "--cut-over", "--yes")
+    done = acidctl(*words)
+    assert (done.status, names(hive)) == (0, AFTER)
+    assert warning in done.err
 
 
 def test_a_second_name_that_is_taken(hive: FakeHive, tmp_path: Path) -> None:

@@ -103,13 +103,20 @@ class CutOver:
             target = self._target(swap.copy)
             target.tag()
             swap.forward(held, seen, self._made, target.metadata)
-            is_late = swap.wrote_too_late()
+            self._warn_of_late_statements()
+        yield self._outcome(Result.WRITTEN, names, target.snapshot_id)
+
+    def _warn_of_late_statements(self) -> None:
+        try:
+            is_late = self._swap.wrote_too_late()
+        except AcidctlError as error:  # the names have changed all the same
+            self._events.warn(f"cannot tell whether a statement wrote to {self._swap.source} after it: {error}")
+            return
         if is_late:
             self._events.warn(
-                f"a statement that had begun before wrote to {swap.source} after the renaming: its rows are in neither "
-                "table, and its files where the Hive table was"
+                f"a statement that had begun before wrote to {self._swap.source} after the renaming: its rows are in "
+                "neither table, and its files where the Hive table was"
             )
-        yield self._outcome(Result.WRITTEN, names, target.snapshot_id)
 
     def _back(self) -> Iterator[Migrated]:
         swap = self._swap
