@@ -30,7 +30,7 @@ from acidctl.metastore.errors import AlreadyExists, Unreachable, Unreadable
 from acidctl.metastore.lossless import RawStruct, struct_value, structs_value, text_value
 from acidctl.metastore.tables import HiveTable, find_tables, get_table
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
-from acidctl.storage.port import FileSystem, base_name
+from acidctl.storage.port import base_name
 from acidctl.storage.registry import open_location
 from acidctl.writing.transaction import raw_table
 
@@ -42,9 +42,6 @@ _INPUT, _OUTPUT = "org.apache.hadoop.mapred.FileInputFormat", "org.apache.hadoop
 
 _WAIT = 60.0
 """Seconds to wait for the lock of another commit."""
-
-_FIRST = re.compile(r"00000-[0-9a-f-]+\.metadata\.json")
-"""The name of the metadata with which a table is made."""
 
 _STORAGE, _COLUMNS = 7, 1
 """Numbers of the field of a table with its descriptor, and of that with the columns there."""
@@ -88,7 +85,7 @@ class MetastoreCatalog(NoopCatalog):
         return True
 
     def location_for(self, name: str, given: str | None) -> str:
-        """Return the directory of a new table, which is unused: as given, or beside the other tables of its database.
+        """Return the directory of a new table, which is empty: as given, or beside the other tables of its database.
 
         Raises:
             NotFoundError: there is no such database.
@@ -102,8 +99,9 @@ class MetastoreCatalog(NoopCatalog):
         fs, path = open_location(url, self._storage)
         what, hint = f"will not write to {fs.display(path)}", "choose another directory by --target-location"
         with suppress(NotFoundError):
-            if not _is_unused(fs, path):
-                raise RefusedError(what, "it holds files, and is not of an Iceberg table in this metastore", hint)
+            if not fs.stat(path).is_dir or fs.list_dir(path).entries:
+                why = "it holds files, and is not of an Iceberg table in this metastore"
+                raise RefusedError(what, why, f"remove it if a run that failed left it, or {hint}")
         for other in find_tables(self._metastore) if given else ():
             if other.location and overlap(other.location, url):
                 raise RefusedError(what, f"it is at, in or around the directory of {other.full_name}", hint)
@@ -152,6 +150,7 @@ class MetastoreCatalog(NoopCatalog):
             now = self._place_now(identifier)
             if now != file:  # else it was made, and the answer was lost or is that of a second request
                 self._forget_unless_named(file, now, error)
+                self._remove_empty(place)
                 if isinstance(error, AlreadyExists):
                     raise TableAlreadyExistsError(str(error)) from error
                 raise
@@ -242,6 +241,13 @@ class MetastoreCatalog(NoopCatalog):
             raise error
         self._forget(place)
 
+    def _remove_empty(self, place: str) -> None:
+        """Remove the directory of a table that could not be made, if it is empty: the next run wants it so."""
+        fs, path = open_location(place, self._storage)
+        with suppress(AcidctlError):
+            fs.remove_empty(f"{path}/metadata")
+            fs.remove_empty(path)
+
     def _write(self, metadata: TableMetadata, version: int) -> str:
         provider = load_location_provider(metadata.location, metadata.properties)
         place = provider.new_table_metadata_file_location(version)
@@ -251,16 +257,6 @@ class MetastoreCatalog(NoopCatalog):
     def _forget(self, place: str) -> None:
         with suppress(AcidctlError):  # it stays as a file that nothing names
             self._io.delete(place)
-
-
-def _is_unused(fs: FileSystem, path: str) -> bool:
-    """Return whether a directory is empty, but for the metadata of runs that could not make their table."""
-    if not fs.stat(path).is_dir:
-        return False
-    entries = fs.list_dir(path).entries
-    if [base_name(entry.path) for entry in entries if entry.is_dir] == ["metadata"] and len(entries) == 1:
-        entries = fs.list_dir(entries[0].path).entries
-    return all(_FIRST.fullmatch(base_name(entry.path)) for entry in entries)
 
 
 def alter(metastore: Metastore, names: tuple[str, str], raw: RawStruct, context: Mapping[str, str]) -> None:

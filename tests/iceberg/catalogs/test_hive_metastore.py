@@ -224,15 +224,13 @@ def test_two_that_make_the_table_at_once(hive: FakeHive, tmp_path: Path) -> None
     assert catalog.has("db.t_ice")
 
 
-@pytest.mark.parametrize("kind", ["refused", "lost", "done"])
-def test_the_next_run_makes_the_table_after_one_that_failed(hive: FakeHive, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["refused", "done"])
+def test_the_next_run_makes_the_table_after_one_that_was_refused(hive: FakeHive, kind: str) -> None:
     hive.fault("create_table_req" if hive.version == 4 else "create_table", kind)
-    if kind == "done":  # the metastore has the table
-        assert copy(hive).rows == 2
-    else:
+    if kind == "refused":
         with pytest.raises(AcidctlError):
             copy(hive)
-        assert copy(hive).rows == 2
+    assert copy(hive).rows == 2
     assert rows(hive) == [1, 2]
 
 
