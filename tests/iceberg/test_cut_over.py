@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,16 @@ from acidctl.iceberg.catalogs.hive_metastore import METADATA, MetastoreCatalog
 from acidctl.iceberg.cut_over import MIGRATED_TO, Swap
 from acidctl.iceberg.request import CopyRequest
 from acidctl.iceberg.target import TAG, find_target
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.interface import Database, LockType, TxnState
 from acidctl.outcome import Result
+from acidctl.verbs.events import Events
 from acidctl.verbs.iceberg import cut_over as verb
-from acidctl.verbs.iceberg.options import Migrated
+from acidctl.verbs.iceberg.migrate import migrate
+from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
+from acidctl.verbs.selection import Selection
 
 T, ICE, ACID = ("db", "t"), ("db", "t_ice"), ("db", "t_acid")
 
@@ -180,6 +186,15 @@ def test_a_statement_that_may_have_written_too_late(
     done = acidctl(*words)
     assert (done.status, names(hive)) == (0, AFTER)
     assert warning in done.err
+
+
+def test_no_lock_is_held_while_somebody_reads_what_was_done(hive: FakeHive) -> None:
+    """A reader of a pipe may take its time."""
+    with closing(Warehouse(client(hive))) as warehouse:
+        selection = Selection(("hive:db.t",), resolver=SnapshotResolver(warehouse=warehouse))
+        for options in ({"cut_over": True}, {"back": True}):
+            for _ in migrate(selection, MigrateOptions(to="hive:db.t_ice", **options), Events()):
+                assert LockType.EXCLUSIVE not in {lock.type for lock in hive.locks}
 
 
 def test_a_second_name_that_is_taken(hive: FakeHive, tmp_path: Path) -> None:

@@ -99,11 +99,13 @@ class CutOver:
                 raise RefusedError(f"{self._place} would be locked for too long", why, hint)
         with swap.locked(swap.source, wait=options.window) as held:
             seen = swap.write_ids(swap.source)
-            yield from self._caught_up(options, self._events, most=_RATE * options.window)
+            # Nobody takes time to read an outcome while writers wait.
+            last = list(self._caught_up(options, self._events, most=_RATE * options.window))
             target = self._target(swap.copy)
             target.tag()
             swap.forward(held, seen, self._made, target.metadata)
             self._warn_of_late_statements()
+        yield from last
         yield self._outcome(Result.WRITTEN, names, target.snapshot_id)
 
     def _warn_of_late_statements(self) -> None:
