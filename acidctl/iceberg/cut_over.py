@@ -13,7 +13,7 @@ from enum import Enum
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
-from acidctl.iceberg.catalogs.hive_metastore import METADATA, alter
+from acidctl.iceberg.catalogs.hive_metastore import METADATA, alter, expecting
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks
 from acidctl.metastore.client import Metastore
@@ -27,6 +27,9 @@ from acidctl.writing.transaction import newest_valid, raw_table
 MIGRATED_TO = "acidctl.migrated-to"
 """The parameter of a Hive table that was cut over: the name under which its copy was made."""
 
+_KEPT = "_acid"
+"""The end of the name of a Hive table that was cut over."""
+
 _NAME = 1
 """Number of the field of a table with its name."""
 
@@ -38,6 +41,11 @@ _GRACE = 2.0
 """Seconds for statements that found the table before it was renamed, and ask for its lock only now."""
 
 _ATTEMPTS = 5
+
+
+def is_cut_over(table: HiveTable) -> bool:
+    """Return whether a Hive table has given its name to its copy."""
+    return MIGRATED_TO in table.parameters and table.name.endswith(_KEPT)
 
 
 class State(Enum):
@@ -64,7 +72,7 @@ class Swap:
 
     def __init__(self, metastore: Metastore, source: str, copy: str) -> None:
         self._metastore = metastore
-        self.source, self.copy, self.kept = source, copy, f"{source}_acid"
+        self.source, self.copy, self.kept = source, copy, f"{source}{_KEPT}"
         if source.partition(".")[0] != copy.partition(".")[0]:
             why = f"{source} and {copy} are in different databases"
             raise RefusedError("will not swap their names", why, "make the copy in the database of the table")
@@ -82,8 +90,10 @@ class Swap:
             if not named.table_type and METADATA in named.parameters:
                 return State.AFTER
         if kept:
-            hint = f"rename {self.kept}, if it is needed"
-            raise RefusedError(f"will not cut {self.source} over", f"there is a table {self.kept}", hint)
+            why, hint = f"there is a table {self.kept}", f"rename {self.kept}, if it is needed"
+            if (other := kept.parameters.get(MIGRATED_TO, self.copy)) != self.copy:
+                why, hint = f"{self.kept} was cut over to {other}", f"give --to hive:{other}"
+            raise RefusedError(f"will not change the name of {self.source}", why, hint)
         return State.BEFORE
 
     @contextmanager
@@ -126,12 +136,9 @@ class Swap:
             MetastoreError: it refuses to rename a table, or nobody knows whether it did.
         """
         held.lock(self._locks(self.copy), _WAIT)
-        copy = get_table(self._metastore, *self.copy.split("."))
         if get_table(self._metastore, *self.source.split(".")).made != made:
             raise ConflictError(f"{self.source} is another table now", "", "nothing was renamed; look who made it")
-        if copy.parameters.get(METADATA) != metadata:
-            why = "somebody else has just committed"
-            raise ConflictError(f"{self.copy} has changed", why, "nothing was renamed; run it again")
+        self._require_metadata(self.copy, metadata)
         self._require_unchanged(self.source, seen)
         held.beat()
         done: list[tuple[str, str]] = []
@@ -142,24 +149,29 @@ class Swap:
             time.sleep(_GRACE)
             self._end_others(held)
             self._require_unchanged(self.kept, seen)
-        except BaseException:
-            self._undo(done)
+        except BaseException as error:
+            self._undo(done, error)
             raise
 
-    def back(self, held: LockedTransaction) -> None:
+    def back(self, held: LockedTransaction, metadata: str) -> None:
         """Give its name back to the Hive table.  If it fails, both are called as before.
 
         Args:
             held: has the locks of both.
+            metadata: the place of the metadata of the copy.
+
+        Raises:
+            ConflictError, MetastoreError: see :meth:`forward`.
         """
+        self._require_metadata(self.source, metadata)
         done: list[tuple[str, str]] = []
         held.beat()
         try:
             self._rename(self.source, self.copy, None, done)
             self._fence(held)
             self._rename(self.kept, self.source, None, done)
-        except BaseException:
-            self._undo(done)
+        except BaseException as error:
+            self._undo(done, error)
             raise
 
     def recover(self) -> None:
@@ -188,6 +200,16 @@ class Swap:
             return get_table(self._metastore, *name.split("."))
         except NotFoundError:
             return None
+
+    def _require_metadata(self, name: str, metadata: str) -> None:
+        """Require that an Iceberg table has this metadata still.
+
+        Raises:
+            ConflictError: see above.
+        """
+        if get_table(self._metastore, *name.split(".")).parameters.get(METADATA) != metadata:
+            why = "somebody else has just committed"
+            raise ConflictError(f"{name} has changed", why, "nothing was renamed; run it again")
 
     def _require_unchanged(self, name: str, seen: ValidWriteIds) -> None:
         """Require that no write id was committed since `seen`: the copy would not have its rows.
@@ -239,20 +261,28 @@ class Swap:
         parameters = {key: value for key, value in raw.texts(interface.TABLE_PARAMETERS).items() if key != MIGRATED_TO}
         raw.set_texts(interface.TABLE_PARAMETERS, parameters | ({MIGRATED_TO: mark} if mark else {}))
         try:
-            alter(self._metastore, (database, table.name), raw, {"DO_NOT_UPDATE_STATS": "true"})
+            alter(self._metastore, (database, table.name), raw, expecting(parameters.get(METADATA, ""), parameters))
         except AcidctlError as error:
             found = None
             with suppress(AcidctlError):
                 found = self._find(new)
-            if not found or found.made != table.made:  # else it was renamed, and the answer was lost
+            if not found or _identity(found) != _identity(table):  # else it was renamed, and the answer was lost
                 if isinstance(error, (Unreachable, Unreadable)):
                     what = f"nobody knows whether {old} was renamed to {new}"
                     raise MetastoreError(what, str(error), "run it again: it finds out, and goes on") from error
                 raise MetastoreError(f"cannot rename {old} to {new}", error.why or error.what, error.hint) from error
         done.append((old, new))
 
-    def _undo(self, done: list[tuple[str, str]]) -> None:
-        """Rename tables back; what cannot be done now is found by the next run."""
-        with suppress(AcidctlError):
+    def _undo(self, done: list[tuple[str, str]], error: BaseException) -> None:
+        """Rename tables back after an error; its hint says what to do if they cannot be renamed now."""
+        try:
             for old, new in reversed(done):
                 self._rename(new, old, self.copy if old == self.kept else None, [])
+        except AcidctlError as failed:
+            if isinstance(error, AcidctlError):
+                error.hint = f"the names could not be changed back ({failed}): give --back to do it"
+
+
+def _identity(table: HiveTable) -> tuple[object, ...]:
+    """Return what a table has under any name; Hive 3 knows only the second in which it was made."""
+    return table.made, table.table_type, table.parameters.get(METADATA)

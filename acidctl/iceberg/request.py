@@ -305,6 +305,11 @@ class CopyRequest:
                 files = human_count(count, "file")
                 self._remarks += (f"removed {files} that a run before left, and that no snapshot lists",)
 
+    def must_prove(self, proof: str) -> bool:
+        """Return whether all rows are compared although nothing is new: they were not yet, or it is asked for."""
+        target = self.target
+        return proof == FULL or (proof == NEW and target is not None and not target.is_empty and not target.is_proven)
+
     def prove(self) -> str:
         """Compare all rows of both tables, and note it in the copy; return what was compared.
 

@@ -57,7 +57,7 @@ FORMAT = "acidctl.format"
 _WRITTEN_AS = "write.format.default"
 
 SEEN = "acidctl.seen"
-"""The table property with a digest of the files and write ids of the source that the copy shows."""
+"""The table property with the id of a snapshot, and a digest of the files and write ids of the source that it shows."""
 
 PROVEN = "acidctl.proven"
 """The table property with the snapshot and the schema, by their ids, that were last compared after the commit."""
@@ -215,12 +215,13 @@ class Target:
 
     @property
     def seen(self) -> str:
-        """Return the digest of what the copy shows; empty if it is not known."""
-        return self.table.properties.get(SEEN, "") if self.write_ids is not None else ""
+        """Return the digest of what the copy shows; empty if it is not known, as after a rollback."""
+        snapshot, _, digest = self.table.properties.get(SEEN, "").partition(" ")
+        return digest if snapshot == str(self.snapshot_id) else ""
 
     def remember(self, seen: str) -> None:
         """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
-        self._set({SEEN: seen})
+        self._set({SEEN: f"{self.snapshot_id} {seen}"})
 
     def remember_proof(self) -> None:
         """Note that all rows of the current snapshot were compared; see :meth:`remember`."""
@@ -232,7 +233,7 @@ class Target:
         return f"{self.snapshot_id} {self.table.metadata.current_schema_id}"
 
     def _set(self, properties: dict[str, str]) -> None:
-        with suppress(CommitFailedException), self.table.transaction() as transaction:
+        with suppress(CommitFailedException, ConflictError), self.table.transaction() as transaction:
             transaction.set_properties(properties)
 
     @property
@@ -275,6 +276,11 @@ class Target:
         tag = self.table.metadata.refs.get(TAG)
         return self.snapshot_id == (tag.snapshot_id if tag else None)
 
+    @property
+    def is_tagged(self) -> bool:
+        """Return whether it has the tag of a cut-over; an expiry may have removed it."""
+        return TAG in self.table.metadata.refs
+
     def tag(self) -> None:
         """Tag the current snapshot as that of the cut-over.
 
@@ -282,7 +288,7 @@ class Target:
             ConflictError: somebody else has committed meanwhile.
         """
         with self._changing("cannot tag the snapshot"), self.table.manage_snapshots() as changes:
-            if TAG in self.table.metadata.refs:
+            if self.is_tagged:
                 changes.remove_tag(TAG)
             if self.snapshot_id is not None:
                 changes.create_tag(self.snapshot_id, TAG)
@@ -386,8 +392,8 @@ class Target:
         operation = Operation.APPEND if self.is_empty else Operation.OVERWRITE
         try:
             with self.table.transaction() as transaction:
-                transaction.set_properties({SEEN: seen})
                 delta = RowDelta(transaction, operation, dict(properties))
+                transaction.set_properties({SEEN: f"{delta.snapshot_id} {seen}"})
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
                     delta.append_data_file(_data_file(file, spec, self.format))

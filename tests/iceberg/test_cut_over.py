@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.table import StaticTable
+from support.command_line import Result as Run
 from support.metastore.fake_hive import FakeHive
 from support.metastore.writable import client, writable
 from support.paths import PYTHONPATH
@@ -26,16 +28,23 @@ from acidctl.base.errors import (
     NotFoundError,
     RefusedError,
     UsageProblem,
+    VerifyError,
 )
 from acidctl.iceberg import cut_over
 from acidctl.iceberg.catalogs.hive_metastore import METADATA, MetastoreCatalog
-from acidctl.iceberg.cut_over import MIGRATED_TO
+from acidctl.iceberg.cut_over import MIGRATED_TO, Swap
+from acidctl.iceberg.request import CopyRequest
 from acidctl.iceberg.target import TAG, find_target
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.interface import Database, LockType, TxnState
 from acidctl.outcome import Result
+from acidctl.verbs.events import Events
 from acidctl.verbs.iceberg import cut_over as verb
-from acidctl.verbs.iceberg.options import Migrated
+from acidctl.verbs.iceberg.migrate import migrate
+from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
+from acidctl.verbs.selection import Selection
 
 T, ICE, ACID = ("db", "t"), ("db", "t_ice"), ("db", "t_acid")
 
@@ -161,6 +170,31 @@ def test_a_statement_at_work_holds_up_the_cut_over(hive: FakeHive) -> None:
     with pytest.raises(ConflictError, match="could not lock db"):
         run(hive, window=0.2)
     assert (names(hive), iceberg_rows(hive, "t_ice")) == (BEFORE, [1, 2])
+
+
+@pytest.mark.parametrize(("fails", "warning"), [(False, "its rows are in neither"), (True, "cannot tell whether")])
+def test_a_statement_that_may_have_written_too_late(
+    hive: FakeHive, acidctl: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, fails: bool, warning: str
+) -> None:
+    def wrote_too_late(_: Swap) -> bool:
+        if fails:
+            raise MetastoreError("it does not answer")
+        return True
+
+    monkeypatch.setattr(Swap, "wrote_too_late", wrote_too_late)
+    words = ("migrate", f"--metastore={hive.address}", "hive:db.t", "--to", "hive:db.t_ice", "--cut-over", "--yes")
+    done = acidctl(*words)
+    assert (done.status, names(hive)) == (0, AFTER)
+    assert warning in done.err
+
+
+def test_no_lock_is_held_while_somebody_reads_what_was_done(hive: FakeHive) -> None:
+    """A reader of a pipe may take its time."""
+    with closing(Warehouse(client(hive))) as warehouse:
+        selection = Selection(("hive:db.t",), resolver=SnapshotResolver(warehouse=warehouse))
+        for options in ({"cut_over": True}, {"back": True}):
+            for _ in migrate(selection, MigrateOptions(to="hive:db.t_ice", **options), Events()):
+                assert LockType.EXCLUSIVE not in {lock.type for lock in hive.locks}
 
 
 def test_a_second_name_that_is_taken(hive: FakeHive, tmp_path: Path) -> None:
@@ -353,6 +387,117 @@ def test_rows_that_were_written_to_iceberg_stop_the_way_back(hive: FakeHive) -> 
     insert(hive, 3)
     run(hive)
     assert iceberg_rows(hive) == [1, 2, 3]
+
+
+def test_a_copy_without_its_tag_gives_the_name_back_only_if_asked(hive: FakeHive) -> None:
+    """An expiry with max-ref-age-ms removes tags, too."""
+    run(hive)
+    target = find_target(MetastoreCatalog(client(hive), {}), "db.t")
+    assert target
+    target.table.manage_snapshots().remove_tag(TAG).commit()
+    with pytest.raises(RefusedError, match="will not change the names back") as found:
+        run(hive, back=True)
+    assert "has no tag of the cut-over" in found.value.why
+    assert names(hive) == AFTER
+    run(hive, back=True, discard_snapshots=True)
+    assert (names(hive), hive_rows(hive, "t"), iceberg_rows(hive, "t_ice")) == (BEFORE, [1, 2], [1, 2])
+
+
+def test_a_copy_that_was_never_compared_is_compared_before_a_cut_over(
+    hive: FakeHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acidctl.migrate("hive:db.t", "hive:db.t_ice", metastore=hive.address, catch_up=True, proof="none")
+
+    def differs(_: object) -> str:
+        assert not hive.locks or {lock.type for lock in hive.locks} == {LockType.SHARED_READ}
+        raise VerifyError("they differ")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CopyRequest, "prove", differs)
+        with pytest.raises(VerifyError):
+            run(hive)
+        assert names(hive) == BEFORE
+    done = acidctl.migrate("hive:db.t", "hive:db.t_ice", metastore=hive.address, catch_up=True)
+    assert (done.result, done.proof) == (Result.NOTHING_TO_DO, "all values of 2 rows compared")
+    assert not acidctl.migrate("hive:db.t", "hive:db.t_ice", metastore=hive.address, catch_up=True).proof
+
+
+def test_names_that_cannot_be_changed_back(hive: FakeHive) -> None:
+    def commits(old: str, new: str) -> None:
+        if old == "t_ice":
+            txn = hive.begin()
+            hive.write_ids["db.t_acid"].append(txn)
+            hive.end(txn)
+        elif new == "t_ice":
+            hive.fault(altering(hive), "refused")
+
+    renames(hive, commits)
+    with pytest.raises(ConflictError) as found:
+        run(hive)
+    assert "--back" in found.value.hint
+    assert names(hive) == AFTER
+    hive.faults.clear()
+    hive.answers[altering(hive)] = getattr(hive, f"_do_{altering(hive)}")
+    run(hive, back=True)
+    assert names(hive) == BEFORE
+
+
+@pytest.mark.parametrize("way", ["cut_over", "back"])
+def test_a_commit_without_a_lock_to_iceberg_is_not_lost(hive: FakeHive, way: str) -> None:
+    """Writers with engine.hive.lock-enabled=false let the metastore compare, as of Hive 4."""
+    if way == "back":
+        run(hive)
+    key = T if way == "back" else ICE
+    hive.tables[key] = replace(
+        hive.tables[key], parameters=hive.tables[key].parameters | {"engine.hive.lock-enabled": "false"}
+    )
+    contexts: list[dict[str, str]] = []
+    real = hive.answers[altering(hive)]
+
+    def answer(*asked: Any) -> Any:
+        name, raw = (asked[1], asked[2]) if hive.version == 3 else (asked[0].name, asked[0].table)
+        if (name, raw.text(1)) in (("t", "t_ice"), ("t_ice", "t")):
+            contexts.append((asked[3] if hive.version == 3 else asked[0].context).properties)
+        return real(*asked)
+
+    hive.answers[altering(hive)] = answer
+    run(hive, **{way: True})
+    place = hive.tables[ICE if way == "back" else T].parameters[METADATA]
+    (context,) = contexts
+    assert (context["expected_parameter_key"], context["expected_parameter_value"]) == (METADATA, place)
+
+
+def test_a_commit_before_the_renaming_stops_the_way_back(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(hive)
+    real = Swap.back
+
+    def back(swap: Swap, *given: Any) -> None:
+        old = hive.tables[T].parameters
+        theirs = old[METADATA].replace("metadata/", "metadata/99-")
+        Path(theirs.removeprefix("file://")).write_bytes(Path(old[METADATA].removeprefix("file://")).read_bytes())
+        hive.tables[T] = replace(hive.tables[T], parameters=old | {METADATA: theirs})
+        real(swap, *given)
+
+    monkeypatch.setattr(Swap, "back", back)
+    with pytest.raises(ConflictError, match="t has changed"):
+        run(hive, back=True)
+    assert names(hive) == AFTER
+
+
+@pytest.mark.parametrize("way", ["cut_over", "back"])
+def test_statements_for_an_engine_change_no_names(hive: FakeHive, way: str) -> None:
+    if way == "back":
+        run(hive)
+    with pytest.raises(UsageProblem, match="--prove changes no names"):
+        run(hive, prove="spark", **{way: True})
+    assert names(hive) == (AFTER if way == "back" else BEFORE)
+
+
+def test_another_copy_than_that_of_the_cut_over(hive: FakeHive) -> None:
+    run(hive)
+    with pytest.raises(RefusedError) as found:
+        acidctl.migrate("hive:db.t", "hive:db.other", metastore=hive.address, back=True)
+    assert found.value.hint == "give --to hive:db.t_ice"
 
 
 def test_a_window_that_is_too_short(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,16 +17,19 @@ from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
 from support.files.acid_files import delete, insert, struct, write_acid
 from support.metastore.fake_hive import FakeHive
-from support.metastore.writable import INSERT_ONLY, writable
+from support.metastore.writable import INSERT_ONLY, client, writable
 from support.terminals import Terminals
 
 from acidctl import Hive
 from acidctl import migrate as copy_table
 from acidctl.base.errors import BadDataError, RefusedError, UsageProblem
+from acidctl.iceberg.catalogs.hive_metastore import METADATA, MetastoreCatalog
+from acidctl.iceberg.cut_over import MIGRATED_TO
+from acidctl.iceberg.target import find_target
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import FieldSchema
+from acidctl.metastore.interface import Database, FieldSchema
 from acidctl.metastore.settings import find_settings
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
@@ -390,3 +393,58 @@ def test_the_name_of_a_single_table_stands_in_its_target(hive: FakeHive, tables:
         copy_table(tables / "v", tables / "{table}_ice", assume_committed=0)
     with pytest.raises(UsageProblem, match="not a path"):
         copy_table("hive:db.t", 3, metastore=hive.address)  # type: ignore[arg-type]
+
+
+def test_statements_for_an_engine_of_a_pattern_have_the_status_of_what_failed(
+    hive: FakeHive, tables: Path, acidctl: Acidctl
+) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice")
+    acidctl(*line, "--yes")
+    found = acidctl(*line, "--prove", "spark")
+    assert (found.status, found.out.count("-- source: hive:db.")) == (6, 2)
+
+
+def test_a_pattern_compares_all_rows_of_tables_without_news_if_asked(
+    hive: FakeHive, tables: Path, terminal: Terminals, acidctl: Acidctl
+) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice")
+    acidctl(*line, "--yes")
+    _, shown = terminal.run(*line, "--catch-up", "--proof", "full", typed="y\n")
+    assert shown.count("all values of 1 row compared") == 2
+
+
+def test_a_pattern_leaves_out_what_was_cut_over(hive: FakeHive, tables: Path, acidctl: Acidctl) -> None:
+    """Otherwise the next run of cron would copy each of these tables once more, under another name."""
+    hive.tables["db", "t_acid"] = replace(
+        hive.tables.pop(("db", "t")), name="t_acid", parameters={"transactional": "true", MIGRATED_TO: "db.t_ice"}
+    )
+    found = acidctl("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice", "--yes")
+    assert "db.t_acid" in found.err
+    assert {path.name for path in tables.glob("*_ice")} == {"u_ice", "v_ice"}
+
+
+def test_a_copy_that_was_rolled_back_gets_the_rows_again(hive: FakeHive, tmp_path: Path) -> None:
+    """By its own snapshots, to look at earlier rows: the newest metadata is still what a catch-up wrote."""
+    writable(hive, tmp_path / "t")
+    hive.databases["db"] = Database("db", f"file:{tmp_path}")
+    for number in (1, 2):
+        Hive(hive.address).table("db.t").insert(pa.table({"a": pa.array([number], pa.int32()), "b": ["x"]}))
+        copy_table("hive:db.t", "hive:db.t_ice", metastore=hive.address, catch_up=number > 1)
+    target = find_target(MetastoreCatalog(client(hive), {}), "db.t_ice")
+    assert target
+    first = target.table.metadata.snapshots[0].snapshot_id
+    target.table.manage_snapshots().rollback_to_snapshot(first).commit()
+    done = copy_table("hive:db.t", "hive:db.t_ice", metastore=hive.address, cut_over=True)
+    assert done.snapshot != first
+    table = StaticTable.from_metadata(hive.tables["db", "t"].parameters[METADATA])
+    assert len(table.scan().to_arrow()) == 2
+
+
+def test_a_copy_without_rows_is_not_written_to_again(hive: FakeHive, tmp_path: Path) -> None:
+    writable(hive, tmp_path / "t")
+    to = tmp_path / "copy"
+    assert copy(hive, to).rows == 0
+    copy(hive, to)
+    before = sorted((to / "metadata").iterdir())
+    assert copy(hive, to).result is Result.NOTHING_TO_DO
+    assert sorted((to / "metadata").iterdir()) == before

@@ -45,5 +45,5 @@ def command(call: Call[MigrateOptions]) -> int:
         for outcome in outcomes:
             for line in outcome.statements.splitlines():
                 put_line(line, is_answer=True)
-        return 0
+        return screen.status
     return screen.show(outcomes)

@@ -100,7 +100,8 @@ class MetastoreCatalog(NoopCatalog):
         what, hint = f"will not write to {fs.display(path)}", "choose another directory by --target-location"
         with suppress(NotFoundError):
             if not fs.stat(path).is_dir or fs.list_dir(path).entries:
-                raise RefusedError(what, "it holds files, and is not of an Iceberg table in this metastore", hint)
+                why = "it holds files, and is not of an Iceberg table in this metastore"
+                raise RefusedError(what, why, f"remove it if a run that failed left it, or {hint}")
         for other in find_tables(self._metastore) if given else ():
             if other.location and overlap(other.location, url):
                 raise RefusedError(what, f"it is at, in or around the directory of {other.full_name}", hint)
@@ -145,13 +146,14 @@ class MetastoreCatalog(NoopCatalog):
                 self._metastore.call(interface.CREATE_TABLE, request)
             else:
                 self._metastore.call(interface.CREATE_TABLE_BEFORE_4, new)
-        except (Unreachable, Unreadable):  # perhaps the table exists now
-            raise
         except AcidctlError as error:
-            self._forget(file)
-            if isinstance(error, AlreadyExists):
-                raise TableAlreadyExistsError(str(error)) from error
-            raise
+            now = self._place_now(identifier)
+            if now != file:  # else it was made, and the answer was lost or is that of a second request
+                self._forget_unless_named(file, now, error)
+                self._remove_empty(place)
+                if isinstance(error, AlreadyExists):
+                    raise TableAlreadyExistsError(str(error)) from error
+                raise
         return self.load_table(identifier)
 
     def commit_table(
@@ -190,23 +192,15 @@ class MetastoreCatalog(NoopCatalog):
         return _response(after, place)
 
     def _alter(self, table: Table, raw: RawStruct, place: str) -> None:
-        """Alter the table.
-
-        If the others do without the lock, Hive 4 compares the place of the metadata; on Derby it cannot.
-        """
         names = _names(table.name())
-        context = {"DO_NOT_UPDATE_STATS": "true"}
-        if table.properties.get("engine.hive.lock-enabled", "").lower() == "false":
-            context |= {"expected_parameter_key": METADATA, "expected_parameter_value": table.metadata_location}
+        context = expecting(table.metadata_location, table.properties)
         try:
             alter(self._metastore, names, raw, context)
         except AcidctlError as error:
-            with suppress(AcidctlError, NoSuchTableError):
-                if self._found(table.name()).parameters.get(METADATA) == place:
-                    return  # it was altered, and the answer was lost or is that of a second request
-            if isinstance(error, (Unreachable, Unreadable)):
-                raise
-            self._forget(place)
+            now = self._place_now(table.name())
+            if now == place:
+                return  # it was altered, and the answer was lost or is that of a second request
+            self._forget_unless_named(place, now, error)
             if "has been modified" in error.why:
                 raise CommitFailedException(error.why) from error
             raise RefusedError(f"cannot commit to {'.'.join(names)}", str(error), error.hint) from error
@@ -232,6 +226,28 @@ class MetastoreCatalog(NoopCatalog):
         except NotFoundError as error:
             raise NoSuchTableError(str(error)) from error
 
+    def _place_now(self, identifier: str | Identifier) -> str | None:
+        """Return the place of the metadata of a table; empty if there is no such table, None if nobody knows."""
+        try:
+            return self._found(identifier).parameters.get(METADATA, "")
+        except NoSuchTableError:
+            return ""
+        except AcidctlError:
+            return None
+
+    def _forget_unless_named(self, place: str, now: str | None, error: AcidctlError) -> None:
+        """Remove metadata that the metastore refused with `error`; raise it if the table may have this metadata."""
+        if now is None or isinstance(error, (Unreachable, Unreadable)):
+            raise error
+        self._forget(place)
+
+    def _remove_empty(self, place: str) -> None:
+        """Remove the directory of a table that could not be made, if it is empty: the next run wants it so."""
+        fs, path = open_location(place, self._storage)
+        with suppress(AcidctlError):
+            fs.remove_empty(f"{path}/metadata")
+            fs.remove_empty(path)
+
     def _write(self, metadata: TableMetadata, version: int) -> str:
         provider = load_location_provider(metadata.location, metadata.properties)
         place = provider.new_table_metadata_file_location(version)
@@ -256,6 +272,21 @@ def alter(metastore: Metastore, names: tuple[str, str], raw: RawStruct, context:
         metastore.call(interface.ALTER_TABLE, interface.AlterTableRequest(*names, raw, environment))
     else:
         metastore.call(interface.ALTER_TABLE_BEFORE_4, *names, raw, environment)
+
+
+def expecting(place: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return what :func:`alter` needs to keep a commit of somebody else.
+
+    If the others do without the lock, Hive 4 compares the place of the metadata; on Derby it cannot.
+
+    Args:
+        place: of the metadata that the table has.
+        properties: of the table in Iceberg, which are among its parameters in the metastore.
+    """
+    context = {"DO_NOT_UPDATE_STATS": "true"}
+    if properties.get("engine.hive.lock-enabled", "").lower() == "false":
+        context |= {"expected_parameter_key": METADATA, "expected_parameter_value": place}
+    return context
 
 
 def _names(identifier: str | Identifier) -> tuple[str, str]:

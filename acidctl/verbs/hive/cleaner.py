@@ -29,7 +29,7 @@ from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, find_transactions
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import MetastoreError, Unreachable, Unreadable
+from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import server_time
 from acidctl.metastore.queue import READY, Compaction, find_compactions, mark_cleaned
 from acidctl.metastore.tables import is_excluded
@@ -206,13 +206,13 @@ class Cleaner(Service):
             run=cleaned.run.id if cleaned.run else "",
         )
 
-    def _mark(self, entry: Compaction) -> MetastoreError | None:
+    def _mark(self, entry: Compaction) -> AcidctlError | None:
         """Mark an entry as done, or return why the server refuses: what was removed is reported in both cases."""
         try:
             mark_cleaned(self._metastore, entry)
         except (Unreachable, Unreadable):
             raise
-        except MetastoreError as error:
+        except AcidctlError as error:
             return error
         return None
 

@@ -104,7 +104,7 @@ def copy_table(
     if is_done():
         if not options.dry_run:
             request.note_seen()
-        proves = options.proof == "full" and not options.dry_run
+        proves = not options.dry_run and request.must_prove(options.proof)
         yield outcome(Result.NOTHING_TO_DO, proof=request.prove() if proves else "")
         return
     if plan.bytes > most:

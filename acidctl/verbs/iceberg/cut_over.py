@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.arguments import HIVE, HiveName, is_hive_name
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events, Question
@@ -47,6 +47,8 @@ class CutOver:
         self._swap = Swap(selection.resolver.require_warehouse(self._place).metastore, source, copy)
         if options.back and (options.cut_over or options.catch_up):
             raise UsageProblem("--back goes with neither --cut-over nor --catch-up", "", "give one of them")
+        if options.prove:
+            raise UsageProblem("--prove changes no names", "", "give it without --cut-over and --back")
         if not selection.resolver.asks_metastore:
             hint = "leave out --snapshot and --assume-committed"
             raise UsageProblem("names are changed by the metastore's own list", "", hint)
@@ -87,6 +89,7 @@ class CutOver:
             yield from self._caught_up(replace(options, dry_run=True), self._events)
             yield from self._ask(
                 f"{names}; statements that wait for it then fail, and for a moment no table is so called"
+                + "; rows are not compared" * (options.proof == "none")
             )
             if options.dry_run:
                 return
@@ -101,30 +104,42 @@ class CutOver:
                 raise RefusedError(f"{self._place} would be locked for too long", why, hint)
         with swap.locked(swap.source, wait=options.window) as held:
             seen = swap.write_ids(swap.source)
-            yield from self._caught_up(options, self._events, most=_RATE * options.window)
+            # Nobody takes time to read an outcome while writers wait.
+            last = list(self._caught_up(options, self._events, most=_RATE * options.window))
             target = self._target(swap.copy)
             target.tag()
             swap.forward(held, seen, self._made, target.metadata)
-            is_late = swap.wrote_too_late()
+            self._warn_of_late_statements()
+        yield from last
+        yield self._outcome(Result.WRITTEN, names, target.snapshot_id)
+
+    def _warn_of_late_statements(self) -> None:
+        try:
+            is_late = self._swap.wrote_too_late()
+        except AcidctlError as error:  # the names have changed all the same
+            self._events.warn(f"cannot tell whether a statement wrote to {self._swap.source} after it: {error}")
+            return
         if is_late:
             self._events.warn(
-                f"a statement that had begun before wrote to {swap.source} after the renaming: its rows are in neither "
-                "table, and its files where the Hive table was"
+                f"a statement that had begun before wrote to {self._swap.source} after the renaming: its rows are in "
+                "neither table, and its files where the Hive table was"
             )
-        yield self._outcome(Result.WRITTEN, names, target.snapshot_id)
 
     def _back(self) -> Iterator[Migrated]:
         swap = self._swap
         names = f"the Hive table {swap.kept} becomes {swap.source} again, and the Iceberg table {swap.copy}"
-        self._has_news()
+        self._current()
         yield from self._ask(names)
         if self._options.dry_run:
             return
         with swap.locked(swap.kept, swap.source, wait=self._options.window) as held:
-            discards = self._has_news()
-            swap.back(held)
-        if discards:
-            self._target(swap.copy).return_to_tag()
+            current = self._current()
+            swap.back(held, current.metadata)
+        if not current.is_as_tagged:
+            try:
+                self._target(swap.copy).return_to_tag()
+            except AcidctlError as error:
+                self._events.warn(f"{swap.copy} keeps what was written to it, and cannot catch up any more: {error}")
         yield self._outcome(Result.WRITTEN, names)
 
     def _outcome(self, result: Result, names: str, snapshot: int | None = None) -> Migrated:
@@ -174,18 +189,19 @@ class CutOver:
             raise NotFoundError(f"there is no table {name}", "", "see acidctl hive tables")
         return found
 
-    def _has_news(self) -> bool:
-        """Return whether the Iceberg table has snapshots since the cut-over.
+    def _current(self) -> Target:
+        """Return the Iceberg table that has the name.
 
         Raises:
-            RefusedError: it has, and they are not to be given up.
+            RefusedError: it has snapshots since the cut-over, and they are not to be given up.
         """
-        if self._target(self._swap.source).is_as_tagged:
-            return False
-        if not self._options.discard_snapshots:
+        current = self._target(self._swap.source)
+        if not current.is_as_tagged and not self._options.discard_snapshots:
             why = "somebody wrote to the Iceberg table since the cut-over, and the Hive table does not have these rows"
+            if not current.is_tagged:
+                why = "the Iceberg table has no tag of the cut-over any more: perhaps somebody has written to it since"
             raise RefusedError("will not change the names back", why, "give --discard-snapshots to give them up")
-        return True
+        return current
 
     def _require_renames(self, request: CopyRequest) -> None:
         """Refuse a store where the metastore would copy the directory of the Hive table to rename it.

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.iceberg.catalogs.open_target import require_pyiceberg
 from acidctl.location.arguments import HIVE, HiveName, is_hive_name
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.iceberg.copying import copy_table
 from acidctl.verbs.iceberg.cut_over import CutOver
 from acidctl.verbs.iceberg.options import Migrated, MigrateOptions
-from acidctl.wording import human_count
+from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
     from acidctl.verbs.selection import Selection
@@ -56,11 +57,13 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     if not is_pattern:
         yield from copy_table(selection, options, events)
         return
-    places = _places(selection)
-    if events.shows_plans and not options.dry_run:
+    places, left = _places(selection)
+    if left:
+        events.note(f"not copied again, because the copy has taken the name: {some_of(left)}")
+    if events.shows_plans and not (options.dry_run or options.prove):
         due: list[str] = []
         for planned in _migrate_each(places, selection, replace(options, dry_run=True), events):
-            due += [planned.location] * (planned.result is Result.PLANNED)
+            due += [planned.location] * (planned.result is Result.PLANNED or options.proof == "full")
             yield planned
         if not due:
             return
@@ -89,7 +92,7 @@ def _repeated(selection: Selection, options: MigrateOptions, events: Events) -> 
     while True:
         start = time.monotonic()
         try:
-            outcomes = _migrate_each(_places(selection), selection, replace(options, every=None), events)
+            outcomes = _migrate_each(_places(selection)[0], selection, replace(options, every=None), events)
             yield from (outcome for outcome in outcomes if outcome.result is not Result.NOTHING_TO_DO)
         except AcidctlError as error:  # the tables cannot be listed
             events.failed(place, error)
@@ -99,17 +102,23 @@ def _repeated(selection: Selection, options: MigrateOptions, events: Events) -> 
             return
 
 
-def _places(selection: Selection) -> list[str]:
-    """Return the place, or the tables that it means if it is a pattern.
+def _places(selection: Selection) -> tuple[list[str], list[str]]:
+    """Return the place, or the tables that it means if it is a pattern; and those that were cut over.
 
     Raises:
         NotFoundError: there are none.
+        EnvironmentProblem: PyIceberg is not installed.
     """
     place = selection.places[0]
     if not is_hive_name(place) or not HiveName.parse(place).is_pattern:
-        return [place]
-    warehouse = selection.resolver.require_warehouse(place)
-    return [f"{HIVE}{table.full_name}" for table in warehouse.tables(HiveName.parse(place))]
+        return [place], []
+    require_pyiceberg()
+    from acidctl.iceberg.cut_over import is_cut_over
+
+    found: dict[bool, list[str]] = {False: [], True: []}
+    for table in selection.resolver.require_warehouse(place).tables(HiveName.parse(place)):
+        found[is_cut_over(table)].append(f"{HIVE}{table.full_name}")
+    return found[False], found[True]
 
 
 def _migrate_each(

@@ -12,6 +12,7 @@ import pytest
 from pyiceberg.table import StaticTable
 from support.command_line import Result as Run
 from support.metastore.fake_hive import FakeHive
+from support.metastore.fake_metastore import Refused
 from support.metastore.writable import client, writable
 
 import acidctl
@@ -221,6 +222,39 @@ def test_two_that_make_the_table_at_once(hive: FakeHive, tmp_path: Path) -> None
         copy(hive)
     assert not list((tmp_path / "t_ice").rglob("*.json"))
     assert catalog.has("db.t_ice")
+
+
+@pytest.mark.parametrize("kind", ["refused", "done"])
+def test_the_next_run_makes_the_table_after_one_that_was_refused(hive: FakeHive, kind: str) -> None:
+    hive.fault("create_table_req" if hive.version == 4 else "create_table", kind)
+    if kind == "refused":
+        with pytest.raises(AcidctlError):
+            copy(hive)
+    assert copy(hive).rows == 2
+    assert rows(hive) == [1, 2]
+
+
+@pytest.mark.parametrize("step", ["create", "alter"])
+def test_metadata_stays_if_nobody_can_say_that_it_is_not_in_use(hive: FakeHive, step: str) -> None:
+    """The metastore does what it was asked for, then says that it failed, and does not answer for a while."""
+    if step == "alter":
+        copy(hive)
+        insert(hive, 3)
+    method = altering(hive) if step == "alter" else "create_table_req" if hive.version == 4 else "create_table"
+    real = hive.answers[method]
+
+    def fails(*asked: Any) -> Any:
+        real(*asked)
+        hive.answers[method] = real
+        hive.fault("get_table_req", "failed", 3)
+        raise Refused("MetaException" if step == "alter" else "AlreadyExistsException", "it has been done before")
+
+    hive.answers[method] = fails
+    with pytest.raises(AcidctlError):
+        copy(hive)
+    hive.faults.clear()
+    copy(hive)
+    assert rows(hive) == ([1, 2, 3] if step == "alter" else [1, 2])
 
 
 def test_the_command_makes_a_table_in_directories_that_do_not_exist(

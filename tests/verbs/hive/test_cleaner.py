@@ -12,6 +12,7 @@ import pytest
 from support.command_line import Result
 from support.files.acid_files import delete, insert, write_acid
 from support.metastore.fake_hive import FakeHive
+from support.metastore.fake_metastore import Refused
 from support.tables import CLEAN_NOW
 
 from acidctl.acid.compaction_kind import CompactionKind
@@ -351,16 +352,23 @@ def test_a_call_that_goes_wrong_shows_no_aborted_row(table: Table, method: str, 
     assert {name.partition("_v")[0] for name in table.names} == {"base_0000004"}
 
 
+@pytest.mark.parametrize(("why", "status"), [("", 6), ("Permission denied: user=me", 5), ("db.t table not found", 3)])
 def test_what_was_removed_is_reported_where_the_server_refuses_to_mark_the_entry(
-    table: Table, acidctl: Acidctl, tmp_path: Path
+    table: Table, acidctl: Acidctl, why: str, status: int
 ) -> None:
     """As Hive 4 does on PostgreSQL for tables without partitions."""
     table.compact()
-    table.fake.fault("mark_cleaned", "refused", 1)
+    real = table.fake.answers["mark_cleaned"]
+
+    def refuses(_: object) -> None:
+        table.fake.answers["mark_cleaned"] = real
+        raise Refused("MetaException", why)
+
+    table.fake.answers["mark_cleaned"] = refuses
     line = ("hive", "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl")
     done = acidctl(*line, "--metastore", table.fake.address)
     (entry,) = done.lines()
-    assert (done.status, entry["result"], entry["marked"]) == (6, "failed", False)
+    assert (done.status, entry["result"], entry["marked"]) == (status, "failed", False)
     assert len(entry["removed"]) == 4
     assert entry["run"]
     assert table.clean()[0].marked
