@@ -440,7 +440,7 @@ def migrate(
     assume_committed: Duration | None = None,
     **options: Any,
 ) -> Migrated:
-    """Copy the rows of a table to an Iceberg table, and compare both, as ``acidctl migrate`` does.
+    """Copy the rows of a table to an Iceberg table, and compare both, as ``acidctl migrate --yes`` does.
 
     Args:
         url, storage_options, metastore, snapshot: see :func:`acidctl.open_table`; without a metastore and lists,
@@ -449,7 +449,11 @@ def migrate(
         options: further ones of :class:`acidctl.verbs.iceberg.options.MigrateOptions`; with ``catch_up=True`` the copy
             exists and is brought up to date.
 
+    Returns:
+        The last step: the copy, or its plan with ``dry_run=True``; with ``cut_over=True`` or ``back=True`` the names.
+
     Raises:
+        UsageProblem: an option has a wrong type or value, or two of them contradict each other.
         AcidctlError: a column or file cannot be copied, or the copy was changed by somebody else; nothing new is
             visible in it.
         VerifyError: the rows would differ, and nothing was committed.

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 UV = (sys.executable, "-m", "uv")
 EXTRAS = ("hdfs", "iceberg", "metastore", "s3")
-"""Those that are installed without a compiler."""
+"""The extras that are installed without a compiler."""
 TOOLS = (
     "cryptography", "hypothesis", "jsonschema", "moto[server]", "pyiceberg[sql-sqlite]", "pytest<9.2", "pytest-timeout",
     "pytest-xdist", "pyyaml",
@@ -39,7 +39,7 @@ SMOKE = (
     "storage/hdfs/test_webhdfs.py",  # hdfs, requests
     "storage/test_registry.py",  # fsspec, s3fs
 )
-"""Files of quick tests, each beside the packages of which it needs most."""
+"""Files of quick tests, each beside the packages that it needs most."""
 
 
 def main(arguments: Sequence[str]) -> int:

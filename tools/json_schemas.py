@@ -192,10 +192,9 @@ SHAPES: dict[str, Shape] = {
         "steps?": ["str"], "files?": "any",
     },
     "migrate": {
-        **_OUTCOME, "verb": "str", "target": "str", "format": "str", "snapshotId": "int?", "filesCopied": "int",
+        **_OUTCOME, "verb": "str", "target": "str", "format": "str?", "snapshotId": "int?", "filesCopied": "int",
         "bytesCopied": "int", "rowsAdded": "int", "positionDeletes": "int", "columnsEncoded": "map", "columns": "map",
-        "proof": "str?", "statements?": "str",
-        "names": "str?",
+        "proof": "str?", "statements?": "str", "names": "str?",
     },
     "clean": {**_OUTCOME, **_TO_CLEAN},
     "restore": {**_OUTCOME, **_IN_TRASH},

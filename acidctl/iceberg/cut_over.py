@@ -36,7 +36,6 @@ _NAME = 1
 _WAIT = 60.0
 """Seconds to wait for a lock that is only held for a moment."""
 
-
 _GRACE = 2.0
 """Seconds for statements that found the table before it was renamed, and ask for its lock only now."""
 
@@ -49,7 +48,7 @@ def is_cut_over(table: HiveTable) -> bool:
 
 
 class State(Enum):
-    """Who has which name."""
+    """The states of the two names."""
 
     BEFORE = "before"
     HALF = "half"

@@ -135,7 +135,7 @@ def _refuse_names(row: OrcType, prefix: str) -> None:
         if not prefix and name in RESERVED:
             why = "Iceberg uses this name itself"
         if why:
-            hint = "rename it in Hive first: ALTER TABLE ... CHANGE; or leave it out by --drop-column"
+            hint = "rename it in Hive first: ALTER TABLE ... CHANGE; or leave the column out by --drop-column"
             raise RefusedError(f"column {prefix}{name} cannot become a column of Iceberg", why, hint)
 
 

@@ -124,8 +124,9 @@ class CopyRequest:
             raise UsageProblem("no column would be left", "a data file needs one", "leave out fewer by --drop-column")
         if self.target and self.target.source[0]:
             if dropped and dropped != self.target.dropped:
-                kept = ", ".join(self.target.dropped) or "no column"
-                raise UsageProblem(f"the copy was made without {kept}", "", "give no --drop-column, or the same")
+                kept = f"without {', '.join(self.target.dropped)}" if self.target.dropped else "with all columns"
+                hint = "leave out --drop-column, or migrate into a new table"
+                raise UsageProblem(f"the copy was made {kept}", "", hint)
             dropped = self.target.dropped
         elif dropped and {name.lower() for name in self._row.names} <= set(dropped):
             raise UsageProblem("the copy would have no columns", "--drop-column names all", "keep at least one")

@@ -94,7 +94,7 @@ BEFORE, AFTER = {"t": "hive", "t_ice": "iceberg"}, {"t": "iceberg", "t_acid": "h
 
 def test_there_and_back(hive: FakeHive) -> None:
     done = run(hive)
-    assert done.names == "db.t becomes the Iceberg table, and the Hive table db.t_acid"
+    assert done.names == "db.t becomes the Iceberg table, and the Hive table becomes db.t_acid"
     assert (names(hive), iceberg_rows(hive), hive_rows(hive, "t_acid")) == (AFTER, [1, 2], [1, 2])
     assert hive.tables[ACID].parameters[MIGRATED_TO] == "db.t_ice"
     refs = StaticTable.from_metadata(hive.tables[T].parameters[METADATA]).metadata.refs
@@ -109,6 +109,18 @@ def test_there_and_back(hive: FakeHive) -> None:
     insert(hive, 4)
     run(hive)
     assert (names(hive), iceberg_rows(hive)) == (AFTER, [1, 2, 3, 4])
+
+
+def test_the_command_shows_what_it_copies_and_the_names(hive: FakeHive, acidctl: Callable[..., Run]) -> None:
+    line = ("migrate", "hive:db.t", "--to", "hive:db.t_ice", f"--metastore={hive.address}", "--cut-over")
+    asked = acidctl(*line)
+    assert (asked.status, names(hive)) == (RefusedError.exit_status, BEFORE)
+    assert "the names would change" in asked.err
+    shown = acidctl(*line, "--yes", "-o", "jsonl").lines()
+    assert [(one["rowsAdded"], one["format"], bool(one["names"])) for one in shown] == [
+        (1, "orc", False),
+        (0, None, True),
+    ]
 
 
 def test_a_dry_run_changes_nothing(hive: FakeHive) -> None:

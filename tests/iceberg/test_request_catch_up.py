@@ -384,3 +384,6 @@ def test_a_column_is_left_out(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="no columns"):
         copy(tmp_path / "t", tmp_path / "copy2", drop_column=("A", "b"))
     assert not (tmp_path / "copy2").exists()
+    copy(tmp_path / "t", tmp_path / "copy2")
+    with pytest.raises(UsageProblem, match="the copy was made with all columns"):
+        copy(tmp_path / "t", tmp_path / "copy2", drop_column=("a",))

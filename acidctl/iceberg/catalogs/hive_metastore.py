@@ -38,7 +38,7 @@ METADATA, PREVIOUS = "metadata_location", "previous_metadata_location"
 
 _SERDE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 _INPUT, _OUTPUT = "org.apache.hadoop.mapred.FileInputFormat", "org.apache.hadoop.mapred.FileOutputFormat"
-"""What Iceberg's own catalog writes for tables that Hive does not read."""
+"""Iceberg's own catalog writes these for tables that Hive does not read."""
 
 _WAIT = 60.0
 """Seconds to wait for the lock of another commit."""

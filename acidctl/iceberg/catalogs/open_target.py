@@ -105,7 +105,7 @@ def open_target(
         catalog = load_catalog(name, **settings)
     except Exception as error:
         why = str(error) or type(error).__name__
-        hint = "name it in ~/.pyiceberg.yaml, or give --catalog-option type=sql --catalog-option uri=..."
+        hint = "check its settings in ~/.pyiceberg.yaml, or those of --catalog-option type=sql --catalog-option uri=..."
         raise UsageProblem(f"the catalog {name} cannot be used", why, hint) from error
     return OpenedTarget(catalog, table, location)
 

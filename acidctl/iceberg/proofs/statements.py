@@ -26,7 +26,7 @@ Numbers = Callable[[pa.Array], Any]
 _NAME = re.compile(r"(?:hive|iceberg):([^\s=]+)")
 
 _MOST_DIGITS = 27
-"""Of a number, so that the sum of very many has at most 38."""
+"""Digits of a number whose sum over very many rows has at most 38."""
 
 _TIME = "hour({c}) * 10000 + minute({c}) * 100 + second({c})"
 _DAY = "year({c}) * 10000 + month({c}) * 100 + day({c})"

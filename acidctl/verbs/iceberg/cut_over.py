@@ -84,11 +84,11 @@ class CutOver:
 
     def _forward(self) -> Iterator[Migrated]:
         swap, options = self._swap, replace(self._options, catch_up=True)
-        names = f"{swap.source} becomes the Iceberg table, and the Hive table {swap.kept}"
+        names = f"{swap.source} becomes the Iceberg table, and the Hive table becomes {swap.kept}"
         if options.dry_run or self._events.shows_plans:
             yield from self._caught_up(replace(options, dry_run=True), self._events)
             yield from self._ask(
-                f"{names}; statements that wait for it then fail, and for a moment no table is so called"
+                f"{names}; statements that wait for it fail, and for a moment no table has its name"
                 + "; rows are not compared" * (options.proof == "none")
             )
             if options.dry_run:
@@ -152,13 +152,15 @@ class CutOver:
         if self._options.dry_run or self._events.shows_plans:
             yield self._outcome(Result.PLANNED, names)
         if self._events.shows_plans and not self._options.dry_run:
-            question = Question(names, f"Change the names: {names}?", "no name was changed", (self._place,))
+            question = Question(
+                f"the names would change: {names}", f"Change the names: {names}?", "no name was changed", (self._place,)
+            )
             self._events.confirm(question)
 
     def _caught_up(
         self, options: MigrateOptions, events: Events, *, locks: bool = False, most: float = math.inf
     ) -> Iterator[Migrated]:
-        """Yield the outcome of one catch-up, by the metastore's lists as they are now.
+        """Yield the outcome of one catch-up if there is something to copy, by the metastore's lists as they are now.
 
         Args:
             locks: keep the cleaner away meanwhile.
@@ -173,7 +175,9 @@ class CutOver:
         old = self._selection.resolver.require_warehouse(self._place)
         with closing(Warehouse(old.metastore, old.exclude)) as warehouse:
             fresh = replace(self._selection, resolver=replace(self._selection.resolver, warehouse=warehouse))
-            yield from copy_table(fresh, options, events, asks=False, locks=locks, check=check, most=most)
+            for one in copy_table(fresh, options, events, asks=False, locks=locks, check=check, most=most):
+                if one.result is not Result.NOTHING_TO_DO:
+                    yield one
 
     def _target(self, name: str) -> Target:
         """Return the Iceberg table that has a name now.

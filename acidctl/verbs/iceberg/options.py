@@ -89,7 +89,8 @@ class Migrated(Outcome):
         target: the Iceberg table, as the user named it.
         rows, deleted: rows that the copy gets, and rows of the copy that are gone.
         files, bytes: to copy, or copied.
-        format, why: of the data files, and the reason if it was chosen now, or what is wrong with it.
+        format: of the data files; empty if only names change.
+        why: the reason for the format if it was chosen now, or what is wrong with it.
         encoded: columns that are encoded again, with the reason.
         columns: the columns of the copy with Iceberg's types.
         notes: changes of columns, and what Iceberg does not keep, in words.
@@ -148,7 +149,7 @@ class Migrated(Outcome):
         return {
             "verb": "migrate",
             "target": self.target,
-            "format": self.format,
+            "format": self.format or None,
             "snapshotId": self.snapshot,
             "filesCopied": self.files,
             "bytesCopied": self.bytes,

@@ -268,6 +268,6 @@ def test_the_command_makes_a_table_in_directories_that_do_not_exist(
     assert acidctl(*words, "--catch-up").status == 0
     assert rows(hive) == [1, 2, 3]
     done = acidctl(*words, "--cut-over", "-o", "json").json()
-    assert [one["names"] for one in done][-1] == "db.t becomes the Iceberg table, and the Hive table db.t_acid"
+    assert [one["names"] for one in done][-1] == "db.t becomes the Iceberg table, and the Hive table becomes db.t_acid"
     assert acidctl(*words, "--back").status == 0
     assert hive.tables[KEY].parameters[METADATA].startswith(f"file://{place}/metadata/")
