@@ -128,8 +128,6 @@ class CopyRequest:
                 hint = "leave out --drop-column, or migrate into a new table"
                 raise UsageProblem(f"the copy was made {kept}", "", hint)
             dropped = self.target.dropped
-        elif dropped and {name.lower() for name in self._row.names} <= set(dropped):
-            raise UsageProblem("the copy would have no columns", "--drop-column names all", "keep at least one")
         return dropped
 
     def _of_copy(self, asked: str) -> str:
