@@ -298,12 +298,6 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
     assert (copy(table, to).rows, rows(to)) == (1, [(3, "c")])
 
 
-def test_a_copy_without_columns_is_refused(tmp_path: Path) -> None:
-    write_acid(tmp_path / "t" / "p=1" / D1 / "bucket_00000", insert(1, 0, (1, "a")))
-    with pytest.raises(UsageProblem, match="no column would be left"):
-        copy(tmp_path / "t", tmp_path / "copy", drop_column=("a", "b"))
-
-
 def test_columns_stay_left_out(tmp_path: Path) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
     write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
