@@ -22,6 +22,7 @@ BESIDE = {
     "README.md": "about.md",  # README would be the first page itself
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "RELEASING.md": "RELEASING.md",
     "SECURITY.md": "SECURITY.md",
     "LICENSE": "LICENSE.txt",
     "tests/bench/README.md": "benchmarks.md",

@@ -29,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_there_and_in_the_navigation(site: Path) -> None:
     pages = [str(path.relative_to(REPO / "docs").with_suffix(".html")) for path in (REPO / "docs").rglob("*.md")]
-    pages += [f"{name}.html" for name in ("about", "CHANGELOG", "CONTRIBUTING", "SECURITY")]
+    pages += [f"{name}.html" for name in ("about", "CHANGELOG", "CONTRIBUTING", "RELEASING", "SECURITY")]
     home = (site / "index.html").read_text("utf-8")
     linked = {urlsplit(link).path for link in _HREF.findall(home)}
     for page in pages:
