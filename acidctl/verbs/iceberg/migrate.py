@@ -97,9 +97,13 @@ def _repeated(selection: Selection, options: MigrateOptions, events: Events) -> 
         except AcidctlError as error:  # the tables cannot be listed
             events.failed(place, error)
         try:
-            time.sleep(max(start + every - time.monotonic(), 0.0))
+            _pause(max(start + every - time.monotonic(), 0.0))
         except KeyboardInterrupt:
             return
+
+
+def _pause(seconds: float) -> None:
+    time.sleep(seconds)
 
 
 def _places(selection: Selection) -> tuple[list[str], list[str]]:

@@ -28,7 +28,7 @@ def test_a_catch_up_is_repeated_until_it_is_ended(tmp_path: Path, monkeypatch: p
     copy(table, to)
     pauses: list[float] = []
 
-    def sleep(seconds: float) -> None:
+    def pause(seconds: float) -> None:
         pauses.append(seconds)
         if len(pauses) == 1:
             added(table, 2)
@@ -41,7 +41,7 @@ def test_a_catch_up_is_repeated_until_it_is_ended(tmp_path: Path, monkeypatch: p
         else:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(repeating.time, "sleep", sleep)
+    monkeypatch.setattr(repeating, "_pause", pause)
     events = Events()
     options = MigrateOptions(to=str(to), catch_up=True, every=60.0)
     done = list(migrate(Selection((str(table),), resolver=COMMITTED), options, events))
