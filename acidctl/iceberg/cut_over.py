@@ -7,13 +7,12 @@ the table would go on after the renaming, and write to the directory that the ta
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from enum import Enum
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
-from acidctl.iceberg.catalogs.hive_metastore import METADATA, alter, expecting
+from acidctl.iceberg.catalogs.hive_metastore import METADATA, alter, expecting, locked, locks_on
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks
 from acidctl.metastore.client import Metastore
@@ -21,7 +20,7 @@ from acidctl.metastore.errors import LostTransaction, MetastoreError, Unreachabl
 from acidctl.metastore.lossless import text_value
 from acidctl.metastore.tables import HiveTable, get_table
 from acidctl.metastore.transactions import Transactions
-from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
+from acidctl.metastore.txn.transaction import LockedTransaction
 from acidctl.writing.transaction import newest_valid, raw_table
 
 MIGRATED_TO = "acidctl.migrated-to"
@@ -95,27 +94,9 @@ class Swap:
             raise RefusedError(f"will not change the name of {self.source}", why, hint)
         return State.BEFORE
 
-    @contextmanager
-    def locked(self, *names: str, wait: float) -> Iterator[LockedTransaction]:
-        """Hold exclusive locks on tables.
-
-        Args:
-            wait: seconds to wait for statements that are at work.
-
-        Raises:
-            ConflictError: somebody held a lock all the time.
-        """
-        heartbeats = Heartbeats(self._metastore)
-        try:
-            held = LockedTransaction(
-                self._metastore, heartbeats, self._locks(*names), interface.TxnType.DEFAULT, wait=wait
-            )
-            try:
-                yield held
-            finally:
-                held.release()
-        finally:
-            heartbeats.close()
+    def locked(self, *names: str, wait: float) -> AbstractContextManager[LockedTransaction]:
+        """Hold exclusive locks on tables, see :func:`acidctl.iceberg.catalogs.hive_metastore.locked`."""
+        return locked(self._metastore, map(_pair, names), wait)
 
     def write_ids(self, name: str) -> ValidWriteIds:
         """Return the write ids of a table as they are now."""
@@ -134,8 +115,8 @@ class Swap:
             ConflictError: somebody wrote to one of them meanwhile.
             MetastoreError: it refuses to rename a table, or nobody knows whether it did.
         """
-        held.lock(self._locks(self.copy), _WAIT)
-        if get_table(self._metastore, *self.source.split(".")).made != made:
+        held.lock(locks_on([_pair(self.copy)]), _WAIT)
+        if get_table(self._metastore, *_pair(self.source)).made != made:
             raise ConflictError(f"{self.source} is another table now", "", "nothing was renamed; look who made it")
         self._require_metadata(self.copy, metadata)
         self._require_unchanged(self.source, seen)
@@ -187,16 +168,9 @@ class Swap:
         """Return whether a statement wrote under the name after it was the copy's: its rows are in neither table."""
         return newest_valid(self.write_ids(self.source)) > 0
 
-    def _locks(self, *names: str) -> tuple[interface.LockComponent, ...]:
-        pairs = (name.split(".") for name in names)
-        return tuple(
-            interface.LockComponent(interface.LockType.EXCLUSIVE, database=database, table=table)
-            for database, table in pairs
-        )
-
     def _find(self, name: str) -> HiveTable | None:
         try:
-            return get_table(self._metastore, *name.split("."))
+            return get_table(self._metastore, *_pair(name))
         except NotFoundError:
             return None
 
@@ -206,7 +180,7 @@ class Swap:
         Raises:
             ConflictError: see above.
         """
-        if get_table(self._metastore, *name.split(".")).parameters.get(METADATA) != metadata:
+        if get_table(self._metastore, *_pair(name)).parameters.get(METADATA) != metadata:
             why = "somebody else has just committed"
             raise ConflictError(f"{name} has changed", why, "nothing was renamed; run it again")
 
@@ -230,7 +204,7 @@ class Swap:
         for attempt in range(_ATTEMPTS):
             self._end_others(held)
             try:
-                held.lock(self._locks(self.source), 1.0)
+                held.lock(locks_on([_pair(self.source)]), 1.0)
                 return
             except ConflictError:
                 if attempt == _ATTEMPTS - 1:
@@ -239,7 +213,7 @@ class Swap:
     def _end_others(self, held: LockedTransaction) -> None:
         """Abort the statements that wait for the Hive table, and all that have a lock on the name that was its own."""
         for table in (self.kept, self.source):
-            for lock in find_locks(self._metastore, *table.split(".")):
+            for lock in find_locks(self._metastore, *_pair(table)):
                 if lock.txn and lock.txn != held.id and (lock.is_waiting or table == self.source):
                     with suppress(LostTransaction):  # it has ended
                         self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(lock.txn))
@@ -253,9 +227,9 @@ class Swap:
         Raises:
             MetastoreError: it was not renamed, or nobody knows.
         """
-        table = get_table(self._metastore, *old.split("."))
+        table = get_table(self._metastore, *_pair(old))
         raw = raw_table(self._metastore, table)
-        database, name = new.split(".")
+        database, name = _pair(new)
         raw.fields[_NAME] = text_value(name)
         parameters = {key: value for key, value in raw.texts(interface.TABLE_PARAMETERS).items() if key != MIGRATED_TO}
         raw.set_texts(interface.TABLE_PARAMETERS, parameters | ({MIGRATED_TO: mark} if mark else {}))
@@ -280,6 +254,12 @@ class Swap:
         except AcidctlError as failed:
             if isinstance(error, AcidctlError):
                 error.hint = f"the names could not be changed back ({failed}): give --back to do it"
+
+
+def _pair(name: str) -> tuple[str, str]:
+    """Return database and table of ``db.table``."""
+    database, _, table = name.partition(".")
+    return database, table
 
 
 def _identity(table: HiveTable) -> tuple[object, ...]:

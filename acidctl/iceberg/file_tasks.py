@@ -129,7 +129,7 @@ Engine = Callable[[Sequence[FileTask]], Iterator[tuple[int, WrittenFile]]]
 
 
 def in_threads(jobs: int) -> Engine:
-    """Return an engine that writes so many files at a time in this process."""
+    """Return an engine that writes files in this process, in `jobs` threads."""
     return lambda tasks: enumerate(parallel.results(write_file, tasks, jobs))
 
 

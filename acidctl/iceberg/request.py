@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import sha256
+from itertools import chain
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem, VerifyError
@@ -31,7 +34,18 @@ from acidctl.iceberg.proofs.columns_read import ColumnSums, require_same_columns
 from acidctl.iceberg.proofs.digests import copy_digest, plain_rows, source_digest
 from acidctl.iceberg.proofs.new_rows import ScanOf, differs, require_new_rows
 from acidctl.iceberg.proofs.statements import EngineSums
-from acidctl.iceberg.target import DROPPED, FORMAT, PROOF, SOURCE, SOURCE_ID, WRITE_IDS, Target, Values, values_of
+from acidctl.iceberg.target import (
+    DROPPED,
+    FORMAT,
+    PROOF,
+    SOURCE,
+    SOURCE_ID,
+    WRITE_IDS,
+    CopiedFile,
+    Target,
+    Values,
+    values_of,
+)
 from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
@@ -191,7 +205,7 @@ class CopyRequest:
         if target is None:
             if is_again:
                 raise NotFoundError(
-                    "there is no copy to catch up with",
+                    "the copy to catch up with was not made yet",
                     "the Iceberg table does not exist",
                     "make it first: leave out --catch-up, --prove and --cut-over",
                 )
@@ -273,6 +287,7 @@ class CopyRequest:
             return target.snapshot_id, self.prove() if proof != NONE and plan.copied else ""
         fs, path = open_location(target.location, self._storage)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
+        before = list(target.files())
         with NewFiles(fs, join(path, "data")) as new:
             write_copy(plan, target, new, jobs, on_bytes, engine=engine)
             files = written_files(plan, new, self._storage)
@@ -290,7 +305,7 @@ class CopyRequest:
 
             snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, self._seen, check)
         if proof != NONE:
-            self._require_listed(files[0])
+            self._require_listed(before, new)
         self._remove_orphans(new)
         return snapshot, words
 
@@ -380,19 +395,21 @@ class CopyRequest:
             raise differs(f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else same)
         return f"all values of {human_count(there.rows, 'row')} compared", sums
 
-    def _require_listed(self, expected: Mapping[Values, Sequence[TargetFile]]) -> None:
-        """Require that the catalog lists the compared files, in their partitions and with their deleted rows.
+    def _require_listed(self, before: Iterable[CopiedFile], new: NewFiles) -> None:
+        """Require that the catalog lists the files of before and the new ones, each with the files of its deletes.
 
         Raises:
             VerifyError: it does not.
         """
+        deletes: dict[str, list[str]] = {}
+        for file in new.deletes:
+            deletes.setdefault(file.of, []).append(file.url)
+        known = chain(before, (CopiedFile(file.url, file.values, ()) for file in new.files))
+        expected = Counter(
+            replace(file, delete_urls=tuple(sorted((*file.delete_urls, *deletes.get(file.url, ()))))) for file in known
+        )
         again = self._opened.find()
-        listed = copied_files(again, self._storage) if again else {}
-
-        def form(files: Mapping[Values, Sequence[TargetFile]]) -> list[tuple[str, Values, bytes]]:
-            return sorted((one.url, values, one.keys.dead.tobytes()) for values, some in files.items() for one in some)
-
-        if form(listed) != form(expected):
+        if again is None or Counter(again.files()) != expected:
             hint = "roll it back in Iceberg, and report this"
             raise VerifyError("the new snapshot of the copy is wrong", "it does not list what was written", hint)
 

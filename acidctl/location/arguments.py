@@ -103,6 +103,11 @@ class HiveName(NamedTuple):
         """Return whether the name may mean several tables."""
         return any(mark in self.database + self.table for mark in "*?[")
 
+    @property
+    def whole_table(self) -> str:
+        """Return ``db.table``; empty if several tables, or partitions, are meant."""
+        return "" if self.is_pattern or self.partition else f"{self.database}.{self.table}"
+
 
 def partition_values(text: str) -> dict[str, str]:
     """Return the values of a partition specification, ``day=2026-11-20/hour=1``, unescaped as Hive does it.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import partition_name, unescape
 from acidctl.base.errors import AcidctlError, NotFoundError
@@ -142,6 +143,24 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
             "see the metastore's log",
         )
     return table
+
+
+def create_table(metastore: Metastore, new: interface.NewTable, capabilities: Iterable[str] = ()) -> None:
+    """Create a table by the call that the metastore's version has.
+
+    Args:
+        capabilities: further ones to claim, beside those of the settings (Hive 4).
+
+    Raises:
+        AlreadyExists: a table has this name.
+        MetastoreError: the metastore refused the definition, with its reason.
+    """
+    if metastore.features.hive is not Hive.HIVE4:
+        metastore.call(interface.CREATE_TABLE_BEFORE_4, new)
+        return
+    settings = metastore.settings
+    claimed = tuple(dict.fromkeys((*settings.capabilities, *capabilities)))
+    metastore.call(interface.CREATE_TABLE, interface.CreateTableRequest(new, claimed, settings.processor or None))
 
 
 def find_tables(

@@ -14,7 +14,7 @@ from acidctl.base.printable import printable
 from acidctl.location.warehouse import overlap
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.tables import Column, HiveTable, find_tables, get_table
+from acidctl.metastore.tables import Column, HiveTable, create_table, find_tables, get_table
 from acidctl.storage.registry import open_location, split_url
 
 _OUTPUTS = {
@@ -84,15 +84,7 @@ class Create:
             MetastoreError: the metastore refused the definition, with its reason.
         """
         self.check()
-        new = self._new()
-        if self._metastore.features.hive is Hive.HIVE4:
-            settings = self._metastore.settings
-            request = interface.CreateTableRequest(
-                new, tuple(dict.fromkeys((*settings.capabilities, *_CAPABILITIES))), settings.processor or None
-            )
-            self._metastore.call(interface.CREATE_TABLE, request)
-        else:
-            self._metastore.call(interface.CREATE_TABLE_BEFORE_4, new)
+        create_table(self._metastore, self._new(), _CAPABILITIES)
         made = get_table(self._metastore, self.table.database, self.table.name)
         if made.location != self.table.location:
             try:

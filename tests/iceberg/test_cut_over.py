@@ -329,7 +329,7 @@ def test_the_next_run_goes_on_after_a_kill_on_the_way_back(hive: FakeHive, numbe
 
 
 def half(hive: FakeHive) -> None:
-    """What a run leaves that ends between the two renamings."""
+    """Leave the names as a run does that ends between the two renamings."""
     table = hive.tables.pop(T)
     assert table.storage
     place = Path(str(table.storage.location))

@@ -147,7 +147,7 @@ def test_rows_of_one_key_stop_a_catch_up(tmp_path: Path) -> None:
 def test_the_state_of_the_copy_decides_what_may_be_done(tmp_path: Path) -> None:
     table, to = tmp_path / "t", tmp_path / "copy"
     write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
-    with pytest.raises(NotFoundError, match="no copy to catch up"):
+    with pytest.raises(NotFoundError, match="was not made yet"):
         copy(table, to, catch_up=True)
     assert not to.exists()
     copy(table, to)

@@ -87,7 +87,7 @@ def test_what_is_not_there_or_not_ours(settings: dict[str, str], tmp_path: Path)
     while not made.values:
         step(made, choice)
     options: dict[str, Any] = {"catalog_option": tuple(settings.items())}
-    with pytest.raises(NotFoundError, match="no copy to catch up with"):
+    with pytest.raises(NotFoundError, match="was not made yet"):
         copy(made.path, "iceberg:prod/db.absent", catch_up=True, **options)
     copy(made.path, "iceberg:prod/db.made", **options)
     catalog.create_table("db.other", catalog.load_table("db.made").schema())

@@ -1,4 +1,4 @@
-"""What is needed to publish: a tree that may be released, links of the readme, a container, a recipe, a workflow."""
+"""A release needs a tree that may be published, links in the readme, a container, a recipe and a workflow."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any
 
 from pyiceberg.catalog.noop import NoopCatalog
@@ -28,7 +28,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import AlreadyExists, Unreachable, Unreadable
 from acidctl.metastore.lossless import RawStruct, struct_value, structs_value, text_value
-from acidctl.metastore.tables import HiveTable, find_tables, get_table
+from acidctl.metastore.tables import HiveTable, create_table, find_tables, get_table
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction
 from acidctl.storage.port import base_name
 from acidctl.storage.registry import open_location
@@ -65,7 +65,7 @@ class MetastoreCatalog(NoopCatalog):
         """Return a table as of its newest metadata.
 
         Raises:
-            NoSuchTableError: there is no table of this name.
+            NoSuchTableError: the metastore has no table of this name.
             RefusedError: it is not an Iceberg table.
         """
         found = self._found(identifier)
@@ -88,7 +88,7 @@ class MetastoreCatalog(NoopCatalog):
         """Return the directory of a new table, which is empty: as given, or beside the other tables of its database.
 
         Raises:
-            NotFoundError: there is no such database.
+            NotFoundError: the metastore does not have the database.
             RefusedError: the directory holds files, or is that of a transactional table, or in or around it.
         """
         database, _, table = name.partition(".")
@@ -140,12 +140,7 @@ class MetastoreCatalog(NoopCatalog):
             table_type="EXTERNAL_TABLE",
         )
         try:
-            if self._metastore.features.hive is Hive.HIVE4:
-                settings = self._metastore.settings
-                request = interface.CreateTableRequest(new, settings.capabilities, settings.processor or None)
-                self._metastore.call(interface.CREATE_TABLE, request)
-            else:
-                self._metastore.call(interface.CREATE_TABLE_BEFORE_4, new)
+            create_table(self._metastore, new)
         except AcidctlError as error:
             now = self._place_now(identifier)
             if now != file:  # else it was made, and the answer was lost or is that of a second request
@@ -205,19 +200,8 @@ class MetastoreCatalog(NoopCatalog):
                 raise CommitFailedException(error.why) from error
             raise RefusedError(f"cannot commit to {'.'.join(names)}", str(error), error.hint) from error
 
-    @contextmanager
-    def _locked(self, identifier: Identifier) -> Iterator[LockedTransaction]:
-        database, table = _names(identifier)
-        lock = interface.LockComponent(interface.LockType.EXCLUSIVE, database=database, table=table)
-        heartbeats = Heartbeats(self._metastore)
-        try:
-            held = LockedTransaction(self._metastore, heartbeats, (lock,), interface.TxnType.DEFAULT, wait=_WAIT)
-            try:
-                yield held
-            finally:
-                held.release()
-        finally:
-            heartbeats.close()
+    def _locked(self, identifier: Identifier) -> AbstractContextManager[LockedTransaction]:
+        return locked(self._metastore, [_names(identifier)], _WAIT)
 
     def _found(self, identifier: str | Identifier) -> HiveTable:
         database, table = _names(identifier)
@@ -227,7 +211,7 @@ class MetastoreCatalog(NoopCatalog):
             raise NoSuchTableError(str(error)) from error
 
     def _place_now(self, identifier: str | Identifier) -> str | None:
-        """Return the place of the metadata of a table; empty if there is no such table, None if nobody knows."""
+        """Return the place of the metadata of a table; empty if the table does not exist, None if nobody knows."""
         try:
             return self._found(identifier).parameters.get(METADATA, "")
         except NoSuchTableError:
@@ -257,6 +241,31 @@ class MetastoreCatalog(NoopCatalog):
     def _forget(self, place: str) -> None:
         with suppress(AcidctlError):  # it stays as a file that nothing names
             self._io.delete(place)
+
+
+@contextmanager
+def locked(metastore: Metastore, tables: Iterable[tuple[str, str]], wait: float) -> Iterator[LockedTransaction]:
+    """Hold exclusive locks on tables.
+
+    Args:
+        tables: the database and the name of each.
+        wait: seconds to wait for statements that are at work.
+
+    Raises:
+        ConflictError: somebody held a lock all the time.
+    """
+    with closing(Heartbeats(metastore)) as heartbeats:
+        held = LockedTransaction(metastore, heartbeats, locks_on(tables), interface.TxnType.DEFAULT, wait=wait)
+        try:
+            yield held
+        finally:
+            held.release()
+
+
+def locks_on(tables: Iterable[tuple[str, str]]) -> tuple[interface.LockComponent, ...]:
+    """Return the exclusive locks on tables, given by database and name."""
+    kind = interface.LockType.EXCLUSIVE
+    return tuple(interface.LockComponent(kind, database=database, table=table) for database, table in tables)
 
 
 def alter(metastore: Metastore, names: tuple[str, str], raw: RawStruct, context: Mapping[str, str]) -> None:

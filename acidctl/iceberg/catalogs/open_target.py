@@ -116,7 +116,6 @@ def _name_of(text: str) -> str:
     Raises:
         UsageProblem: the name is not that of one whole table.
     """
-    name = HiveName.parse(text)
-    if name.is_pattern or name.partition:
-        raise UsageProblem(f"{text} names no Iceberg table", "it is a pattern or a partition", "write hive:db.table")
-    return f"{name.database}.{name.table}"
+    if name := HiveName.parse(text).whole_table:
+        return name
+    raise UsageProblem(f"{text} names no Iceberg table", "it is a pattern or a partition", "write hive:db.table")

@@ -54,9 +54,11 @@ def _make_folder(url: str, storage: Mapping[str, str] | None) -> None:
     fs.make_dirs(folder)
 
 
-class _Input(InputFile):
+class _File:
+    """A file of a store, as PyIceberg's classes of files want it."""
+
     def __init__(self, location: str, fs: FileSystem, path: str) -> None:
-        super().__init__(location)
+        super().__init__(location)  # type: ignore[call-arg]
         self._fs, self._path = fs, path
 
     def __len__(self) -> int:
@@ -65,21 +67,13 @@ class _Input(InputFile):
     def exists(self) -> bool:
         return self._fs.exists(self._path)
 
+
+class _Input(_File, InputFile):
     def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002 - PyIceberg's signature
         return cast(InputStream, self._fs.open_input(self._path))
 
 
-class _Output(OutputFile):
-    def __init__(self, location: str, fs: FileSystem, path: str) -> None:
-        super().__init__(location)
-        self._fs, self._path = fs, path
-
-    def __len__(self) -> int:
-        return self._fs.stat(self._path).size
-
-    def exists(self) -> bool:
-        return self._fs.exists(self._path)
-
+class _Output(_File, OutputFile):
     def to_input_file(self) -> InputFile:
         return _Input(self.location, self._fs, self._path)
 

@@ -71,7 +71,7 @@ class CutOver:
             if state is State.BEFORE:
                 raise RefusedError(
                     f"{swap.source} was not cut over",
-                    f"there is no table {swap.kept} from a cut-over",
+                    f"a cut-over would have left a table {swap.kept}",
                     "check both names",
                 )
             yield from self._back()
@@ -190,7 +190,7 @@ class CutOver:
         metastore = self._selection.resolver.require_warehouse(self._place).metastore
         found = open_target(f"{HIVE}{name}", {}, None, self._selection.storage, metastore).find()
         if found is None:
-            raise NotFoundError(f"there is no table {name}", "", "see acidctl hive tables")
+            raise NotFoundError(f"the metastore has no table {name}", "", "see acidctl hive tables")
         return found
 
     def _current(self) -> Target:
@@ -228,11 +228,7 @@ def _whole_table(name: str) -> str:
     Raises:
         UsageProblem: the name is not that of one table of a metastore.
     """
-    parsed = HiveName.parse(name) if is_hive_name(name) else None
-    if parsed is None or parsed.is_pattern or parsed.partition:
-        what, why = (
-            "a cut-over is for a table and its copy in the same metastore",
-            f"{name} is not the name of one table",
-        )
-        raise UsageProblem(what, why, "give hive:db.table --to hive:db.copy")
-    return f"{parsed.database}.{parsed.table}"
+    if is_hive_name(name) and (table := HiveName.parse(name).whole_table):
+        return table
+    what, why = "a cut-over is for a table and its copy in the same metastore", f"{name} is not the name of one table"
+    raise UsageProblem(what, why, "give hive:db.table --to hive:db.copy")

@@ -43,8 +43,6 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     if name and not name.is_pattern:
         options = replace(options, to=options.to.replace(TABLE, name.table))
     if options.cut_over or options.back:
-        if options.prove:
-            raise UsageProblem("--prove changes no names", "", "run it before or after --cut-over or --back")
         yield from CutOver(selection, options, events).run()
         return
     is_pattern = name is not None and name.is_pattern

@@ -1,4 +1,4 @@
-"""What the proofs of a catch-up find, where the code is broken in many ways."""
+"""The proofs of a catch-up find faults: the code is broken in many ways."""
 
 from __future__ import annotations
 
@@ -122,6 +122,11 @@ def _listed(change: Callable[[list[Any]], list[Any]]) -> Callable[[pytest.Monkey
     return broken
 
 
+def _deletes_not_listed(patch: pytest.MonkeyPatch) -> None:
+    real = Target.commit
+    patch.setattr(Target, "commit", lambda self, files, deletes, *more: real(self, files, list(deletes)[1:], *more))
+
+
 BROKEN = {
     "columns in another order": _swapped_columns,
     "no deletes of old rows in the source": _source_without_deletes("delta_0000001"),
@@ -135,6 +140,7 @@ BROKEN = {
     "the wrong partition": _another_partition,
     "a file listed twice": _listed(lambda files: files + files[:1]),
     "a file not listed": _listed(lambda files: files[1:]),
+    "deletes not listed": _deletes_not_listed,
 }
 
 
