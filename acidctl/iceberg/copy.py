@@ -36,6 +36,7 @@ from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs, without
 from acidctl.iceberg.orc_files.splice import FileColumns
 from acidctl.iceberg.parquet_files.encode import EncodedFile, pieces
 from acidctl.iceberg.parquet_files.read import read_keys, text_of
+from acidctl.iceberg.private_api import url_of
 from acidctl.iceberg.target import FILE_PATH, POSITION, CopiedFile, NewDeletes, NewFile, Target, Values
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
@@ -412,11 +413,11 @@ def write_copy(
         new.remove({written.path for written in made.values()})
     gone = list(plan.gone)
     for number, planned in enumerate(plan.files):
-        file = NewFile(target.url_of(new.fs, made[number].path), planned.values, made[number].metrics)
+        file = NewFile(url_of(new.fs, made[number].path), planned.values, made[number].metrics)
         new.files.append(file)
         if len(planned.keys.dead):
             gone.append((file.url, planned.keys.dead, planned.values))
-    write = partial(_write_deletes, target, new)
+    write = partial(_write_deletes, new)
     new.deletes.extend(parallel.results(write, list(enumerate(gone)), jobs))
 
 
@@ -435,11 +436,11 @@ def _task(planned: PlannedFile, target: Target, new: NewFiles, number: int) -> F
     )
 
 
-def _write_deletes(target: Target, new: NewFiles, gone: tuple[int, tuple[str, Longs, Values]]) -> NewDeletes:
+def _write_deletes(new: NewFiles, gone: tuple[int, tuple[str, Longs, Values]]) -> NewDeletes:
     """Write one file with the positions of deleted rows of one data file."""
     number, (url, positions, values) = gone
     path = f"{new.start_of(number)}-deletes.parquet"
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), [url]).cast(pa.string())
     with new.fs.open_output(path) as sink:
         pq.write_table(pa.table([column, pa.array(positions)], schema=_DELETES), sink, compression="zstd")
-    return NewDeletes(target.url_of(new.fs, path), url, values, len(positions), new.fs.stat(path).size)
+    return NewDeletes(url_of(new.fs, path), url, values, len(positions), new.fs.stat(path).size)

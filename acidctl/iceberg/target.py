@@ -37,10 +37,9 @@ from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, Refu
 from acidctl.iceberg.column_changes import ColumnChange, is_alike
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.orc_files.metrics import Metrics
-from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta, url_of
+from acidctl.iceberg.private_api import DirectoryCatalog, RowDelta
 from acidctl.orc.types import hive_type
 from acidctl.rows.scan.partition_values import PartitionValue
-from acidctl.storage.port import FileSystem
 
 SOURCE = "acidctl.source"
 """The table property that names the Hive table."""
@@ -363,10 +362,6 @@ class Target:
                     yield from ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_record_batches([task])
         finally:
             log.setLevel(level)
-
-    def url_of(self, fs: FileSystem, path: str) -> str:
-        """Return a path as the metadata of the table names it."""
-        return url_of(fs, path)
 
     def commit(
         self,

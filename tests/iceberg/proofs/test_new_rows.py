@@ -74,9 +74,9 @@ def _source_without_deletes(part: str) -> Callable[[pytest.MonkeyPatch], None]:
 def _other_positions(patch: pytest.MonkeyPatch) -> None:
     real = copying._write_deletes
 
-    def wrong(target: Any, new: Any, numbered: Any) -> Any:
+    def wrong(new: Any, numbered: Any) -> Any:
         number, (url, positions, values) = numbered
-        return real(target, new, (number, (url, positions + 1, values)))
+        return real(new, (number, (url, positions + 1, values)))
 
     patch.setattr(copying, "_write_deletes", wrong)
 
