@@ -32,21 +32,28 @@ ORDER = (
 """Names of commands as each section shows them; a command that is missing here comes last in its section."""
 
 
+_MODULES: dict[tuple[str, str], str] = {}
+"""The module of each command, by the folder and the name of the command."""
+
+
 def _commands_in(folder: str) -> dict[str, str]:
     """Return the commands of a folder with their summaries.
 
-    The docstring of a command's module begins with its name and its summary. No module is imported, so that the help
-    of the program is quick.
+    The docstring of a module has a line for each of its commands, with the name and the summary. No module is imported,
+    so that the help of the program is quick.
     """
     commands: dict[str, str] = {}
     where = os.path.join(os.path.dirname(__file__), folder)  # noqa: PTH118, PTH120 - pathlib is slower to load
     for file in sorted(os.listdir(where)):  # noqa: PTH208 - as above
         if file.endswith(".py"):
             with open(f"{where}/{file}", encoding="utf-8") as module:  # noqa: PTH123 - as above
-                line = module.readline()
-            if line.startswith('"""`acidctl '):
-                name, _, summary = line.strip().strip('"').partition("`: ")
-                commands[name.split()[-1]] = summary
+                docstring = module.read().partition("\nfrom ")[0]
+            for line in docstring.splitlines():
+                words, is_command, summary = line.strip('"').partition("`: ")
+                if is_command and words.startswith("`acidctl "):
+                    name = words.split()[-1]
+                    commands[name] = summary
+                    _MODULES[folder, name] = f"{__package__}.{folder}.{file.removesuffix('.py')}"
     known = [name for name in ORDER if name in commands]
     return {name: commands[name] for name in dict.fromkeys((*known, *commands))}
 
@@ -97,9 +104,13 @@ GOING_ON = frozenset(("erasure",))
 
 def command_named(name: str) -> click.Command | None:
     """Import a command and return it; None for an unknown name."""
-    if name not in SUMMARIES:
-        return None
-    command: click.Command = import_module(module_of(name)).command
+    return load(name) if name in SUMMARIES else None
+
+
+def load(name: str, group: str = "") -> click.Command:
+    """Import a command, or a subcommand of a group, and return it."""
+    module = import_module(module_of(name, group))
+    command: click.Command = getattr(module, f"{name}_command", None) or module.command
     return command
 
 
@@ -107,8 +118,7 @@ def module_of(name: str, group: str = "") -> str:
     """Return the name of the module that defines a command."""
     if name in GROUPS:
         return f"{__package__}.groups"
-    folder = group or next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands)
-    return f"{__package__}.{folder}.{name.replace('-', '_')}"
+    return _MODULES[group or next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands), name]
 
 
 def command_in(line: Sequence[str]) -> str:

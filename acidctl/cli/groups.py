@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from importlib import import_module
 from typing import Any
 
 import click
 
 from acidctl.base.nearest import asked, near_names
-from acidctl.cli.command_table import GROUPS, module_of
+from acidctl.cli.command_table import GROUPS, load
 from acidctl.cli.options.help_pages import ExampledGroup
 from acidctl.cli.options.set_option import refuse_useless
 
@@ -25,7 +24,7 @@ class LazyCommands(MutableMapping[str, click.Command]):
         if name not in self._known:
             if name not in self.lines:
                 raise KeyError(name)
-            self._known[name] = import_module(module_of(name, self._group)).command
+            self._known[name] = load(name, self._group)
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:

@@ -20,9 +20,8 @@ from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCH
 from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.options.set_option import SECTIONS_OF_SETTINGS, take_settings
-from acidctl.cli.output.last_line import ERASE, own_stream
 from acidctl.cli.output.streams import ending_signals, standard_streams
-from acidctl.cli.output.verbosity import VERBOSITY, is_dumb
+from acidctl.cli.output.terminal import ERASE, VERBOSITY, is_dumb, own_stream
 
 _SELDOM = 100_000
 """Collect garbage after this many new objects; Python's default is 700."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from acidctl.cli.main import main
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.terminal import VERBOSITY
 from support.terminals import Terminals, terminals
 
 

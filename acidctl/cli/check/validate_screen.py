@@ -10,7 +10,7 @@ from acidctl.base.errors import AcidctlError, EnvironmentProblem, ExitStatus, Un
 from acidctl.base.printable import printable
 from acidctl.cli.output.console import Records, broken, console, note, show_error, show_trace
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.terminal import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.validation.checks import RULES
 from acidctl.validation.findings import Finding, Rule, Severity

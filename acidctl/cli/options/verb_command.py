@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from acidctl.cli.report.run_figures import RunFigures
     from acidctl.cli.report.verb_screen import Screen
+    from acidctl.outcome import Outcome
     from acidctl.verbs.selection import Selection
 
 OptionsT = TypeVar("OptionsT")
@@ -90,6 +91,16 @@ class Call(Generic[OptionsT]):
             given=self.selection.places,
             nothing=nothing,
         )
+
+    def show(self, verb: Callable[..., Iterable[Outcome]], *more: Any) -> int:
+        """Run a verb that has a dry run, show its outcomes, and return the exit status.
+
+        Args:
+            more: further arguments of the verb.
+        """
+        options: Any = self.options
+        screen = self.screen(is_plan=options.dry_run)
+        return screen.show(verb(self.selection, options, screen, *more))
 
 
 def verb_command(

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from acidctl.base.printable import printable, printable_json
-from acidctl.cli.output.last_line import own_stream, terminal_columns
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.cli.output.streams import on_terminal, uninterrupted
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.terminal import VERBOSITY, own_stream, terminal_columns
 
 if TYPE_CHECKING:
     from rich.console import Console

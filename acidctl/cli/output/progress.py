@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.terminal import LAST_LINE
 from acidctl.verbs.events import Progress
 from acidctl.wording import duration, human_bytes
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 from acidctl.base.errors import StorageError
 from acidctl.base.guardian import NOTES
 from acidctl.base.printable import printable
-from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.terminal import LAST_LINE
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -18,7 +18,7 @@ from acidctl.cli.output.command_lines import line_for
 from acidctl.cli.output.console import Records, can_ask, end_question, note, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import Column, Layout, print_table
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.terminal import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Totals, folder_of_table, put_folded, put_idle
 from acidctl.cli.report.outcomes import RunReporter, show_failure
 from acidctl.outcome import Outcome, Result

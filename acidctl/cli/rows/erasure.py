@@ -10,7 +10,7 @@ from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.command_lines import line_for
 from acidctl.cli.output.console import put_json
 from acidctl.cli.output.progress import progress
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.terminal import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.verbs.reading.erasure import ErasureOptions, erasure
 from acidctl.wording import human_count

@@ -16,8 +16,8 @@ from acidctl.orc.types import OrcType
 from acidctl.outcome import Outcome, Remark, Result
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.writing.carry_out import require_table
 from acidctl.verbs.writing.options import CreateOptions
+from acidctl.verbs.writing.statements import require_table
 from acidctl.wording import human_count
 from acidctl.writing.create import Create
 from acidctl.writing.definition import Definition, parse_columns

@@ -22,9 +22,8 @@ from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions
 from acidctl.verbs.purge import purge
 from acidctl.verbs.reading.erasure import ErasureOptions, erasure
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.writing.carry_out import require_table, table_of
 from acidctl.verbs.writing.options import DeleteOptions, EraseOptions
-from acidctl.verbs.writing.statements import delete, held_keys
+from acidctl.verbs.writing.statements import delete, held_keys, require_table, table_of
 from acidctl.wording import human_count, some_of
 from acidctl.writing.rows.key_filter import KeyFilter
 from acidctl.writing.rows.sources import RowSource

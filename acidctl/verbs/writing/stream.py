@@ -22,8 +22,8 @@ from acidctl.orc.types import arrow_type, parse_type
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
-from acidctl.verbs.writing.carry_out import RowsWritten, carry_out, table_of
 from acidctl.verbs.writing.options import StreamOptions, WriteOptions
+from acidctl.verbs.writing.statements import RowsWritten, carry_out, table_of
 from acidctl.wording import human_count
 from acidctl.writing.constraints import Constraints
 from acidctl.writing.insert import Insert

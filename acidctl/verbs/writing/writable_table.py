@@ -14,7 +14,6 @@ from acidctl.location.snapshot_resolver import SnapshotResolver, open_warehouse
 from acidctl.verbs.events import Events
 from acidctl.verbs.selection import Selection
 from acidctl.verbs.writing import statements
-from acidctl.verbs.writing.carry_out import RowsWritten
 from acidctl.verbs.writing.create import TableCreated
 from acidctl.verbs.writing.create import create as create_table
 from acidctl.verbs.writing.options import (
@@ -25,6 +24,7 @@ from acidctl.verbs.writing.options import (
     TruncateOptions,
     UpdateOptions,
 )
+from acidctl.verbs.writing.statements import RowsWritten
 from acidctl.writing.definition import columns_like
 from acidctl.writing.rows.sources import arrow_source
 

@@ -17,9 +17,8 @@ from support.terminals import Terminals
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.task_progress import done, telling
-from acidctl.cli.output.last_line import LastLine
 from acidctl.cli.output.progress import Bar, bar_text, listings
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.terminal import VERBOSITY, LastLine
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -76,7 +75,7 @@ def screen(raw: str) -> list[str]:
 SCRIPT = """
 import sys
 from acidctl.cli.output import progress
-from acidctl.cli.output.last_line import LAST_LINE as last
+from acidctl.cli.output.terminal import LAST_LINE as last
 from acidctl.cli.output.console import note, out_stream, put_line
 from acidctl.cli.output.streams import standard_streams
 progress._AFTER_SECONDS = 0
@@ -132,9 +131,9 @@ def test_a_terminal_that_does_not_tell_its_width(terminal: Terminals) -> None:
 
 STRESS = """
 import sys
-from acidctl.cli.output import last_line, progress
+from acidctl.cli.output import progress, terminal
 from acidctl.compaction import local_engine
-last_line._EVERY = 0.0001
+terminal._EVERY = 0.0001
 progress._AFTER_SECONDS = 0
 from acidctl.cli.main import main
 main(sys.argv[1:])
@@ -166,7 +165,7 @@ def test_bar_that_is_drawn_all_the_time_leaves_the_screen_as_it_was(
 PIPED = """
 import sys, time
 from acidctl.cli.output import progress
-from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.terminal import LAST_LINE
 from acidctl.cli.output.streams import standard_streams
 progress._AFTER_SECONDS = 0
 with standard_streams(), progress.progress("at it", 4):

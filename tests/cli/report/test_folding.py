@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.output.terminal import VERBOSITY
 from acidctl.cli.report.folding import MOST_TABLES, Totals, folder_of_table, put_folded, put_idle
 from acidctl.wording import names_in_short
 

@@ -1,7 +1,7 @@
-"""The last line of the terminal, which shows progress below everything that is printed.
+"""The terminal: how much is printed, whether in colour, and the last line, which shows progress.
 
-Every write to a standard stream passes through here: the line is erased before, and drawn again once the output has
-ended with a line feed.
+The last line stays below everything that is printed. Every write to a standard stream passes through here: the line is
+erased before, and drawn again once the output has ended with a line feed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,43 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from acidctl.cli.output.verbosity import VERBOSITY, is_dumb
+import click
+
+
+class Verbosity:
+    """Keep what `-v`, `-q` and `--color` say for this run.
+
+    Attributes:
+        is_verbose: every location and every entry has lines of its own.
+        is_quiet: results for people and remarks are not printed; results for programs and errors are.
+        has_traces: --debug shows the trace of a bug.
+        color: auto, always or never.
+    """
+
+    def __init__(self) -> None:
+        self.is_verbose = self.is_quiet = self.has_traces = False
+        self.color = "auto"
+
+    def set(self, *, is_verbose: bool = False, is_quiet: bool = False, color: str = "auto") -> None:
+        """Take the options; without any, reset them at the beginning of a run."""
+        if is_verbose and is_quiet:
+            raise click.UsageError("-v says more and -q says less: leave one of them out.")
+        self.is_verbose, self.is_quiet, self.color = is_verbose, is_quiet, color
+
+    def has_colors(self, *, is_terminal: bool) -> bool:
+        """Return whether a stream gets colours: by default terminals that understand them, unless NO_COLOR is set."""
+        if self.color != "auto":
+            return self.color == "always"
+        return is_terminal and not os.environ.get("NO_COLOR") and not is_dumb()
+
+
+def is_dumb() -> bool:
+    """Return whether the terminal understands no control sequences."""
+    return os.environ.get("TERM", "").lower() in ("", "dumb", "unknown")
+
+
+VERBOSITY = Verbosity()
+
 
 _EVERY = 0.2
 """Seconds between two updates of the line."""
