@@ -54,10 +54,10 @@ from acidctl.verbs.iceberg import migrate as verb
 from acidctl.verbs.iceberg.options import MigrateOptions
 from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions, RestoreOptions
 from acidctl.verbs.purge import purge
-from acidctl.verbs.reading.blame import BlameOptions, blame
 from acidctl.verbs.reading.cat import table_of
 from acidctl.verbs.reading.diff import DiffOptions, diff
 from acidctl.verbs.reading.erasure import ErasureOptions, erasure
+from acidctl.verbs.reading.past import BlameOptions, blame
 from acidctl.verbs.reading.validate import ValidateOptions, validate
 from acidctl.verbs.repair import RepairOptions, repair
 from acidctl.verbs.restore import KeptRun, kept_runs, restore

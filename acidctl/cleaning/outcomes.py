@@ -13,7 +13,7 @@ from acidctl.base.printable import one_line
 from acidctl.cleaning.freeable import freeable_of, held_back
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun
-from acidctl.location.change.kept_run import KeptRunOutcome
+from acidctl.location.change.journal import KeptRunOutcome
 from acidctl.outcome import Details, NextCommand, Outcome, Remark, Result
 from acidctl.storage.port import FileSystem
 from acidctl.wording import human_bytes, human_count, iso_time, names_in_short, some_of, text_of

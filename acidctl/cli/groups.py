@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -13,34 +13,22 @@ from acidctl.cli.options.help_pages import ExampledGroup
 from acidctl.cli.options.set_option import refuse_useless
 
 
-class LazyCommands(MutableMapping[str, click.Command]):
-    """Commands by name in the order of the table, each imported when it is first used."""
+class LazyCommands(Mapping[str, click.Command]):
+    """Commands by name in the order of the table, each imported when it is used."""
 
     def __init__(self, lines: Mapping[str, str], group: str = "") -> None:
-        self.lines, self._group = lines, group
-        self._known: dict[str, click.Command] = {}
+        self._lines, self._group = lines, group
 
     def __getitem__(self, name: str) -> click.Command:
-        if name not in self._known:
-            if name not in self.lines:
-                raise KeyError(name)
-            self._known[name] = load(name, self._group)
-        return self._known[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._known or name in self.lines
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._known[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._known[name]
+        if name not in self._lines:
+            raise KeyError(name)
+        return load(name, self._group)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.lines)
+        return iter(self._lines)
 
     def __len__(self) -> int:
-        return len(self.lines)
+        return len(self._lines)
 
 
 class LazyGroup(ExampledGroup):
@@ -55,13 +43,10 @@ class LazyGroup(ExampledGroup):
         super().__init__(*args, **kwargs)
         self._sections = sections
         self._lines = {name: line for section in sections.values() for name, line in section.items()}
-        self.commands = LazyCommands(self._lines, folder)
+        self.commands: Mapping[str, click.Command] = LazyCommands(self._lines, folder)  # type: ignore[assignment]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self.commands.get(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -111,11 +111,12 @@ def cli(
     VERBOSITY.set(is_verbose=verbose, is_quiet=quiet, color=color)
     if ctx.invoked_subcommand == "completion":
         return  # shells call it at their start
-    from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.setting_files import read_settings_file  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.settings import settings_of  # noqa: PLC0415 - --help does without
     from acidctl.orc.limits import configure  # noqa: PLC0415 - --help does without
 
     try:
-        settings = load(config_file, profile)
+        settings = settings_of(read_settings_file(config_file), profile)
     except AcidctlError as error:
         if ctx.invoked_subcommand != "doctor" and not {"-h", "--help"} & set(ctx.obj or ()):
             raise

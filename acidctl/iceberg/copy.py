@@ -44,7 +44,7 @@ from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import fields_of
 from acidctl.rows.foreign.format import Format
-from acidctl.rows.foreign.parquet_file import open_parquet, window_on
+from acidctl.rows.foreign.parquet_reader import open_parquet, window_on
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes, open_sources
 from acidctl.storage.port import FileSystem, base_name, join

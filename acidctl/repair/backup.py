@@ -13,8 +13,19 @@ from typing import Any, ClassVar
 from acidctl.base.errors import ConflictError, NotFoundError
 from acidctl.base.printable import one_line
 from acidctl.location.change import journal
-from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
-from acidctl.location.change.kept_run import KeptRunOutcome
+from acidctl.location.change.journal import (
+    Act,
+    KeptRunOutcome,
+    Run,
+    RunState,
+    Step,
+    do,
+    drop,
+    mark,
+    take_back,
+    unusable,
+    write,
+)
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
 from acidctl.outcome import Result

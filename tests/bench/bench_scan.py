@@ -31,7 +31,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.types import hive_type
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.rows.export.orc_sink import OrcSink
+from acidctl.rows.export.sinks import OrcSink
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.base.user_folders import user_folder
-from acidctl.cli.config.settings import Settings, SettingsFile, settings_of
+from acidctl.cli.config.settings import SettingsFile
 from acidctl.storage.os_errors import from_os_error
 
 _MOST_BYTES = 1 << 20
@@ -32,11 +32,6 @@ def read_settings_file(given: str | None) -> SettingsFile | None:
         return None
     table, readers = _read(path)
     return SettingsFile(f"user file {path}", table, readers)
-
-
-def load(given: str | None, profile: str | None) -> Settings:
-    """Return the settings of the file; raises what :func:`read_settings_file` and :func:`settings_of` raise."""
-    return settings_of(read_settings_file(given), profile)
 
 
 def user_path() -> Path:

@@ -14,7 +14,7 @@ from acidctl.cli.output.screen import Layout, column, on_screen
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import View
+    from acidctl.cli.output.screen import View
     from acidctl.metastore.client import Metastore
     from acidctl.metastore.queue import Compaction
 

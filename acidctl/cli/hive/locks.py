@@ -14,7 +14,7 @@ from acidctl.cli.output.screen import Column, Layout, column, on_screen
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import View
+    from acidctl.cli.output.screen import View
     from acidctl.metastore.activity import Lock
     from acidctl.metastore.client import Metastore
 

@@ -15,7 +15,7 @@ from acidctl.cli.options.shared import view_options
 from acidctl.cli.output.screen import Column, Layout, column
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import View
+    from acidctl.cli.output.screen import View
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.client import Metastore
     from acidctl.metastore.tables import HiveTable

@@ -19,7 +19,7 @@ from acidctl.cli.output.screen import Column, Layout, column, number, on_screen
 from acidctl.wording import age_text, human_bytes, human_count, time_of
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import View
+    from acidctl.cli.output.screen import View
     from acidctl.metastore.client import Metastore
 
 _KEYS = (

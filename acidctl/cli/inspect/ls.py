@@ -14,7 +14,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.shared import list_options
 from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import Records, console, note
-from acidctl.cli.output.list_choice import ListChoice
+from acidctl.cli.output.screen import ListChoice
 from acidctl.cli.output.terminal import VERBOSITY
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.wording import human_count, text_of

@@ -10,11 +10,10 @@ import click
 from acidctl.base.errors import RefusedError
 from acidctl.cli.options.set_option import ORIGIN, assigned, is_typed
 from acidctl.cli.output.redact import remember
-from acidctl.location.arguments import NONE, open_metastore
+from acidctl.location.arguments import NONE
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
-    from acidctl.metastore.client import Metastore
 
 CONFIGURED = "configured"
 """The value of an option that takes an address but stands without one: use the configured metastore."""
@@ -42,11 +41,6 @@ exclude_option = click.option(
 )
 
 
-def settings_given(metastore: str | None) -> dict[str, str]:
-    """Return the settings of the metastore from the command line and the configuration, by name."""
-    return {name: value for name, (value, _) in settings_with_origins(metastore).items()}
-
-
 def settings_with_origins(metastore: str | None) -> dict[str, tuple[str, str]]:
     """Return the settings of the metastore by name, each with its origin for people."""
     context = click.get_current_context()
@@ -67,19 +61,6 @@ def _origin(context: click.Context) -> str:
     return source_of(context, option).removeprefix("it is from the ") or "--metastore"
 
 
-def metastore_of(metastore: str | None) -> Metastore | None:
-    """Return the metastore to use; None if nothing names one, or the user turned it off.
-
-    Raises:
-        EnvironmentProblem: a package that it needs is not installed.
-        UsageProblem: a setting is invalid.
-    """
-    opened = open_metastore(settings_given(metastore))
-    if opened:
-        _hide_secrets(opened)
-    return opened
-
-
 def refuse_untyped_none(metastore: str | None) -> None:
     """Refuse an assumption if a file or a variable, and not this command line, turns the metastore off.
 
@@ -95,19 +76,23 @@ def refuse_untyped_none(metastore: str | None) -> None:
         )
 
 
-def _hide_secrets(metastore: Metastore) -> None:
-    for secret in metastore.settings.secrets:
-        remember(secret)
+def warehouse_of(metastore: str | None, exclude: tuple[str, ...] = (), *, read_lock: bool = False) -> Warehouse | None:
+    """Return the metastore as a source of names and snapshots, which is closed when the command ends.
 
+    None if nothing names one, or the user turned it off.
 
-def warehouse_of(metastore: str | None, exclude: tuple[str, ...], *, read_lock: bool = False) -> Warehouse | None:
-    """Return the metastore as a source of names and snapshots, which is closed when the command ends."""
+    Raises:
+        EnvironmentProblem: a package that it needs is not installed.
+        UsageProblem: a setting is invalid.
+    """
     from acidctl.location.snapshot_resolver import open_warehouse  # noqa: PLC0415 - --help does without
 
-    warehouse = open_warehouse(settings_given(metastore), exclude, read_lock=read_lock)
+    settings = {name: value for name, (value, _) in settings_with_origins(metastore).items()}
+    warehouse = open_warehouse(settings, exclude, read_lock=read_lock)
     if warehouse is None and read_lock:
         raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
     if warehouse:
-        _hide_secrets(warehouse.metastore)
+        for secret in warehouse.metastore.settings.secrets:
+            remember(secret)
         click.get_current_context().call_on_close(warehouse.close)
     return warehouse

@@ -17,7 +17,6 @@ from acidctl.base.errors import AcidctlError, NotLookedAtError, UsageProblem
 from acidctl.cli.options.help_pages import GroupedCommand
 from acidctl.cli.options.metastore import (
     exclude_option,
-    metastore_of,
     metastore_options,
     read_lock_option,
     refuse_untyped_none,
@@ -30,7 +29,7 @@ from acidctl.location.arguments import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import ListChoice, View
+    from acidctl.cli.output.screen import ListChoice, View
     from acidctl.location.snapshot_resolver import SnapshotResolver
     from acidctl.metastore.client import Metastore
 
@@ -216,17 +215,13 @@ snapshot_options = snapshot_of("exclude")
 """Hive's lists of write ids and transactions, or their sources: passed on as the keyword `resolver`."""
 
 
-def _storage() -> StorageOptions:
+def _storage(*, changes: bool = False) -> StorageOptions:
     context = click.get_current_context()
     if _is_all_local(context.params):
         refuse_assigned("the local disk", "storage")
     settings = context.find_root().meta.get("acidctl.settings")
-    return StorageOptions(assigned("storage"), settings.storage_values() if settings else {})
-
-
-def _changed_storage() -> StorageOptions:
-    storage = _storage()
-    storage.own_links = True
+    storage = StorageOptions(assigned("storage"), settings.storage_values() if settings else {})
+    storage.own_links = changes
     return storage
 
 
@@ -237,20 +232,15 @@ def _is_all_local(arguments: dict[str, Any]) -> bool:
     return bool(paths) and all(local)
 
 
-def _storage_decorator(make: Callable[..., Any]) -> Decorator:
-    keyword: Decorator = passed_as("storage", make)
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        takes_storage(function)
-        return keyword(function)
-
-    return decorate
+def storage_options(function: Callable[..., Any], *, changes: bool = False) -> Callable[..., Any]:
+    """Pass on the settings of stores as the keyword `storage`, a dictionary; `changes` follows no foreign links."""
+    takes_storage(function)
+    keyword: Decorator = passed_as("storage", lambda: _storage(changes=changes))
+    return keyword(function)
 
 
-storage_options: Decorator = _storage_decorator(_storage)
-"""The settings of stores: passed on as the keyword `storage`, a dictionary."""
-changed_storage_options: Decorator = _storage_decorator(_changed_storage)
-"""Storage options of a command that changes a table: it follows no foreign links."""
+changed_storage_options = functools.partial(storage_options, changes=True)
+"""Storage options of a command that changes a table."""
 
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
@@ -325,7 +315,7 @@ def metrics_options(function: F) -> F:
 def _in_metastore(metastore: str | None) -> SnapshotResolver:
     from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
 
-    return SnapshotResolver(warehouse=warehouse_of(metastore, ()))
+    return SnapshotResolver(warehouse=warehouse_of(metastore))
 
 
 table_options = passed_as("resolver", _in_metastore, *metastore_options)
@@ -333,7 +323,7 @@ table_options = passed_as("resolver", _in_metastore, *metastore_options)
 
 
 def _choice(columns: tuple[str, ...] | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
-    from acidctl.cli.output.list_choice import ListChoice  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.screen import ListChoice  # noqa: PLC0415 - --help does without
 
     return ListChoice(columns, sort, where, not no_headers)
 
@@ -355,14 +345,14 @@ list_options = passed_as(
 
 
 def _asked(metastore: str | None) -> Metastore:
-    found = metastore_of(metastore)
-    if found is None:
+    warehouse = warehouse_of(metastore)
+    if warehouse is None:
         raise UsageProblem(
             "no metastore is known",
             "none is given or configured, and no hive-site.xml was found that names one",
             "give --metastore, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
         )
-    return found
+    return warehouse.metastore
 
 
 asked_metastore = passed_as("metastore", _asked, *metastore_options)
@@ -370,7 +360,7 @@ asked_metastore = passed_as("metastore", _asked, *metastore_options)
 
 
 def _view(limit: int | None, output: str) -> View:
-    from acidctl.cli.output.list_choice import View  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.screen import View  # noqa: PLC0415 - --help does without
 
     return View(limit, output)
 

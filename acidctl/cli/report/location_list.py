@@ -10,8 +10,19 @@ from typing import Any
 
 from acidctl.acid.state import State
 from acidctl.cli.output.console import put_text
-from acidctl.cli.output.list_choice import BYTES, ListChoice, Record
-from acidctl.cli.output.screen import STATE_STYLES, Column, Layout, Pages, column, number, on_screen, print_table
+from acidctl.cli.output.screen import (
+    BYTES,
+    STATE_STYLES,
+    Column,
+    Layout,
+    ListChoice,
+    Pages,
+    Record,
+    column,
+    number,
+    on_screen,
+    print_table,
+)
 from acidctl.cli.output.terminal import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, folder_of_table
 from acidctl.overview.location_status import OK, UNSAFE, Figures, LocationStatus

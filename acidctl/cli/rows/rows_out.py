@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 import pyarrow as pa
@@ -17,7 +17,7 @@ from acidctl.cli.output.progress import Bar, progress
 from acidctl.cli.output.screen import Column, Layout, table_lines
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.export.json_lines import cell_rows
-from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
+from acidctl.rows.export.sinks import JsonArray, OrcSink, Sink, open_sink
 from acidctl.rows.read.selection import limited
 
 if TYPE_CHECKING:
@@ -51,7 +51,17 @@ def write_rows(batches: Iterable[pa.RecordBatch], form: str, types: OrcType) -> 
             for batch in batches:
                 document.write(batch, types)
         else:
-            _write(batches, form, types, out_stream())
+            out = out_stream()
+            sink: Sink = (
+                OrcSink(out, types)
+                if form == "orc"
+                else open_sink(
+                    form, out, types=types, schema=pa.schema(list(arrow_type(types))), for_terminal=out.isatty()
+                )
+            )
+            for batch in batches:
+                sink.write(batch)
+            sink.close()
         out_stream().flush()
 
 
@@ -73,19 +83,6 @@ def begin_document(form: str) -> None:
         out_stream().flush()
 
     context.call_on_close(end)
-
-
-def _write(batches: Iterable[pa.RecordBatch], form: str, types: OrcType, out: BinaryIO) -> None:
-    sink: Sink
-    if form == "orc":
-        from acidctl.rows.export.orc_sink import OrcSink
-
-        sink = OrcSink(out, types)
-    else:
-        sink = open_sink(form, out, types=types, schema=pa.schema(list(arrow_type(types))), for_terminal=out.isatty())
-    for batch in batches:
-        sink.write(batch)
-    sink.close()
 
 
 def _table(batches: Iterable[pa.RecordBatch], types: OrcType) -> None:

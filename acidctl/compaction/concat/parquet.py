@@ -29,7 +29,7 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.varint import encoded
 from acidctl.orc.write.acid_writer import Gathered
 from acidctl.rows.foreign.format import read_any_tail
-from acidctl.rows.foreign.parquet_file import ParquetTime, RowGroups, open_parquet, parquet_time, window_on
+from acidctl.rows.foreign.parquet_reader import ParquetTime, RowGroups, open_parquet, parquet_time, window_on
 from acidctl.rows.read.events import EventFile
 from acidctl.storage.port import FileSystem
 

@@ -14,7 +14,7 @@ from acidctl.iceberg.parquet_files.schema import types_of
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.foreign_reader import one_chunk
-from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
+from acidctl.rows.foreign.parquet_reader import RowGroups, open_parquet, window_on
 from acidctl.storage.port import FileSystem
 
 

@@ -13,8 +13,7 @@ from acidctl.location.metastore_schema import declared_by
 from acidctl.metastore.tables import HivePartition, HiveTable
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings
-from acidctl.rows.export.orc_sink import OrcSink
-from acidctl.rows.export.sinks import Gate, Sink
+from acidctl.rows.export.sinks import Gate, OrcSink, Sink
 from acidctl.storage.port import FileSystem
 from acidctl.writing.insert_only.text_form import TextForm, TextSink
 

@@ -21,7 +21,7 @@ from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.rows.export.orc_sink import OrcSink
+from acidctl.rows.export.sinks import OrcSink
 from acidctl.rows.read.events import EventReader
 from acidctl.rows.scan.table_scan import TableScan
 

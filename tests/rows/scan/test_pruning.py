@@ -23,7 +23,7 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.stripe_editor import StripeParts
 from acidctl.orc.write.stripe_encoder import encode_stripes
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.rows.export.orc_sink import OrcSink
+from acidctl.rows.export.sinks import OrcSink
 from acidctl.rows.scan.pruning import stripe_bounds
 from acidctl.rows.scan.scan import Scan
 

@@ -16,7 +16,7 @@ from acidctl.acid.compaction_kind import Hive
 from acidctl.base.errors import BadDataError
 from acidctl.location.metastore_schema import Declared
 from acidctl.rows.foreign import parquet_reader
-from acidctl.rows.foreign.parquet_file import ParquetTime, as_meant, parquet_time
+from acidctl.rows.foreign.parquet_reader import ParquetTime, as_meant, parquet_time
 from acidctl.rows.scan.scan import Scan
 
 JAVA = "parquet-mr version 1.11.1 (build ...)"

@@ -1,4 +1,8 @@
-"""`acidctl history`: Show what every write id did: rows inserted, updated, deleted."""
+"""Commands that show the past of rows.
+
+`acidctl blame`: Show where a row was inserted, rewritten and deleted.
+`acidctl history`: Show what every write id did: rows inserted, updated, deleted.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,97 @@ from typing import TYPE_CHECKING, Any
 from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.verb_command import Call, verb_command
-from acidctl.cli.output.console import Records, console
+from acidctl.cli.output.console import Records, console, note, put_json, warn, warn_of
 from acidctl.cli.output.screen import Column, Layout, on_screen, print_table
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.verbs.reading.history import LocationHistory, history
+from acidctl.verbs.reading.past import BlameOptions, LocationHistory, RowLife, blame, history
 from acidctl.wording import iso_time, text_of
 
 if TYPE_CHECKING:
+    from acidctl.rows.past.blame import Blame, Sighting
     from acidctl.rows.past.history import WriteIdHistory
+
+_MEANING = {
+    "live": "readers see it",
+    "deleted": "a delete or an update removed it",
+    "invisible": "this snapshot does not include its write ids",
+    "gone": "the files that readers use no longer hold it",
+}
+
+
+@verb_command(
+    "blame",
+    BlameOptions,
+    place=shared.one_place("LOCATION"),
+    forms=("text", "json"),
+    source=shared.snapshot_of("read_lock"),
+    extras=(shared.table_type_option,),
+)
+def blame_command(call: Call[BlameOptions]) -> None:
+    """Show where the row ROWID of a LOCATION was inserted, which compactions rewrote it, and what deleted it.
+
+    ROWID is writeid:bucketid:rowid, where bucketid is the encoded number of ROW__ID; or ROW__ID as `cat --row-id`
+    prints it. Obsolete and aborted directories are searched too.
+    """
+    life = blame(call.selection, call.options)
+    for text in map(text_of, life.snapshot.state.notes):
+        note(text)
+    warn_of(odd_layout(life.snapshot))
+    for problem in life.blame.problems:
+        warn(f"not looked at: {problem}")
+    life.require_found()
+    if call.output == "json":
+        put_json(_life_record(life), lines=False)
+    else:
+        _print_life(life.blame)
+
+
+def _life_record(life: RowLife) -> dict[str, Any]:
+    row = life.blame
+    return {
+        "location": life.location,
+        "rowId": dict(zip(("writeid", "bucketid", "rowid"), row.row, strict=True)),
+        "status": row.status,
+        "inserts": list(map(_event, row.inserts)),
+        "changes": [{**_event(event), "maybeUpdate": row.may_be_update(event)} for event in row.changes],
+        "stripes": row.stripes,
+        "stripesRead": row.stripes_read,
+        "snapshotSource": life.snapshot.source.record,
+    }
+
+
+def _event(event: Sighting) -> dict[str, Any]:
+    return {
+        "operation": event.operation,
+        "writeId": event.write_id,
+        "directory": event.directory or None,
+        "file": event.file,
+        "state": event.state.value,
+        "rewritten": event.is_rewritten,
+    }
+
+
+def _print_life(row: Blame) -> None:
+    lines = [f"{row.status}: {_MEANING[row.status or '']}"]
+    if row.inserts and row.inserts[0].is_rewritten:
+        lines.append(f"inserted by write id {row.inserts[0].write_id}, whose own directory is gone")
+    elif not row.inserts:
+        lines.append("no directory that is left has its insert")
+    for event in row.inserts:
+        verb = "rewritten into" if event.is_rewritten else f"inserted by write id {event.write_id}:"
+        lines.append(f"{verb} {event.file} ({event.state.value})")
+    for event in row.changes:
+        verb = {"update": "updated", "delete": "deleted"}[event.operation]
+        if row.may_be_update(event):
+            verb = "deleted, or updated (it inserted rows as well),"
+        copy = "copy, " if event.is_rewritten else ""
+        lines.append(f"{verb} by write id {event.write_id}: {event.file} ({copy}{event.state.value})")
+    screen = console()
+    screen.print(str(row.row), style="bold")
+    for line in lines:
+        screen.print(printable(f"  {line}"), soft_wrap=True)
+
 
 _COLUMNS = (
     "location", "writeId", "state", "inserted", "updated", "deleted", "complete", "modified", "directories",
@@ -30,7 +116,7 @@ _COLUMNS = (
     source=shared.snapshot_of("read_lock"),
     extras=(shared.table_type_option,),
 )
-def command(call: Call[None]) -> int:
+def history_command(call: Call[None]) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.
 
     An UPDATE is stored as a delete and an insert: as many rows as one write id has of both count as updated, and what
@@ -45,15 +131,15 @@ def command(call: Call[None]) -> int:
         for problem in past.history.problems:
             events.gap(problem)
         if call.output == "table":
-            _print(past, is_known=call.selection.resolver.decides)
+            _print_history(past, is_known=call.selection.resolver.decides)
         else:
-            records.put(_record(past, is_known=call.selection.resolver.decides))
+            records.put(_history_record(past, is_known=call.selection.resolver.decides))
     events.tell_notes()
     events.tell_strangers()
     return events.status
 
 
-def _record(past: LocationHistory, *, is_known: bool) -> dict[str, Any]:
+def _history_record(past: LocationHistory, *, is_known: bool) -> dict[str, Any]:
     return {
         "location": past.location,
         "unknownBelow": past.history.unknown_below,
@@ -77,7 +163,7 @@ def _record(past: LocationHistory, *, is_known: bool) -> dict[str, Any]:
     }
 
 
-def _print(past: LocationHistory, *, is_known: bool) -> None:
+def _print_history(past: LocationHistory, *, is_known: bool) -> None:
     def where(line: WriteIdHistory) -> str:
         if line.held_in:
             return f"in {' '.join(line.held_in)}, which was compacted or streamed"

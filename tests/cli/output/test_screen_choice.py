@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.base.errors import UsageProblem
-from acidctl.cli.output.list_choice import BYTES, ListChoice
-from acidctl.cli.output.screen import table_lines
+from acidctl.cli.output.screen import BYTES, ListChoice, table_lines
 
 KNOWN = {"name": "string", "deltas": "bigint", "bytes": BYTES, "gain": "double", "due": "boolean", "keys": "string"}
 RECORDS = [
