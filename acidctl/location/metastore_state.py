@@ -190,8 +190,11 @@ class MetastoreState:
         """
         if self.metastore.features.txn_types:
             return []
+        young = time.time() - _DAY
         return [
-            _compactor(entry)
+            Reader(
+                0, 0, entry.worker or "", max((entry.started or 0) / 1000, young), "", entry.state, number=entry.id or 0
+            )
             for entry in self._queue.get(table.full_name, ())
             if entry.state != INITIATED and spelled_alike(entry.partition or "") == partition
         ]
@@ -288,11 +291,6 @@ class MetastoreState:
     def source(self) -> SnapshotSource:
         """Return the origin and the time of the lists for programs."""
         return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
-
-
-def _compactor(entry: interface.CompactionInfo) -> Reader:
-    since = max((entry.started or 0) / 1000, time.time() - _DAY)
-    return Reader(0, 0, entry.worker or "", since, compaction=entry.state, number=entry.id or 0)
 
 
 def lower_keys(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

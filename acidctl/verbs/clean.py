@@ -51,46 +51,33 @@ def clean(
     stop = Deadline.after(options.work.deadline)
     # A copy, since an interrupt does not end calls of the metastore; in a nightly run, its deadline holds already.
     with nullcontext() if options.work.deadline is None else selection.resolver.limited(Deadline(stop.at)):
-        yield from _cleaned(selection, options, stop, events, policies=policies, run_id=run_id)
-
-
-def _cleaned(
-    selection: Selection,
-    options: CleanOptions,
-    stop: Deadline,
-    events: Events,
-    *,
-    policies: Policies | None,
-    run_id: str,
-) -> Iterator[Outcome]:
-    """Yield the plan of every location, then, after a yes, what was removed from each."""
-    plans: list[CleaningPlan] = []
-    in_metastore: dict[str, TableLocation] = {}
-    if options.apply is not None:
-        answers = _plans_of_file(selection, options, stop, events)
-    else:
-        answers = _new_plans(selection, options, stop, events, policies=policies, in_metastore=in_metastore)
-    for answer in _within(answers, options.max_bytes):
-        if isinstance(answer, PlannedCleaning):
-            if not run_id:  # a nightly run saw it before it was compacted
-                events.saw(answer.plan.snapshot)
-            plans += [answer.plan] * bool(answer.plan.removals)
-        yield answer
-    if options.plan is not None:
-        write_plans(options.plan, plans)
-        unsafe = ["--unsafe-retention"] if options.unsafe_retention else []
-        line = events.line_for(("clean", *unsafe), [f"--apply={options.plan}"], of_snapshot=True)
-        events.note(f"saved {human_count(len(plans), 'plan')}: {line}")
-    elif plans and not options.dry_run:
-        cleaned: list[TableLocation] = []
-        if options.work.deadline is not None:
-            plans.sort(key=lambda plan: -plan.bytes)
-        for outcome in _carried_out(plans, options, stop, events, run_id):
-            if outcome.is_changed and outcome.location in in_metastore:
-                cleaned.append(in_metastore[outcome.location])
-            yield outcome
-        if cleaned:
-            _note_ready_entries(selection, cleaned, events)
+        plans: list[CleaningPlan] = []
+        in_metastore: dict[str, TableLocation] = {}
+        if options.apply is not None:
+            answers = _plans_of_file(selection, options, stop, events)
+        else:
+            answers = _new_plans(selection, options, stop, events, policies=policies, in_metastore=in_metastore)
+        for answer in _within(answers, options.max_bytes):
+            if isinstance(answer, PlannedCleaning):
+                if not run_id:  # a nightly run saw it before it was compacted
+                    events.saw(answer.plan.snapshot)
+                plans += [answer.plan] * bool(answer.plan.removals)
+            yield answer
+        if options.plan is not None:
+            write_plans(options.plan, plans)
+            unsafe = ["--unsafe-retention"] if options.unsafe_retention else []
+            line = events.line_for(("clean", *unsafe), [f"--apply={options.plan}"], of_snapshot=True)
+            events.note(f"saved {human_count(len(plans), 'plan')}: {line}")
+        elif plans and not options.dry_run:
+            cleaned: list[TableLocation] = []
+            if options.work.deadline is not None:
+                plans.sort(key=lambda plan: -plan.bytes)
+            for outcome in _carried_out(plans, options, stop, events, run_id):
+                if outcome.is_changed and outcome.location in in_metastore:
+                    cleaned.append(in_metastore[outcome.location])
+                yield outcome
+            if cleaned:
+                _note_ready_entries(selection, cleaned, events)
 
 
 def _new_plans(

@@ -287,8 +287,14 @@ class _Compactions:
             resolver = ready[0][0].found.resolver
             others += of_changed_tables([(location.found, planned) for location, planned in ready], resolver)
         ready = _without(ready, others)
-        if self.options.writing.checks_inputs:
-            others += _unsound([planned for _, planned in ready], self.options.tasks.jobs, self.events)
+        if self.options.writing.checks_inputs:  # a compaction would make an error permanent, or could not read the file
+            snapshots = [planned.plan.snapshot for _, planned in ready]
+            problems = errors_in(snapshots, self.options.tasks.jobs, self.events)
+            for (_, answer), why in zip(ready, problems, strict=True):
+                if why:
+                    hint = f"see `{self.events.line_for(('validate', '--deep'), [answer.location])}`"
+                    error = BadDataError(f"will not compact {answer.location}", why, hint)
+                    others.append(Outcome(location=answer.location, result=Result.FAILED, error=error))
         return _without(ready, others), others
 
 
@@ -328,18 +334,3 @@ class _Bytes:
     def ended(self, task: Task) -> None:
         """Count all bytes of a task as done."""
         self.bytes(task, task.weight)
-
-
-def _unsound(planned: Sequence[Planned], jobs: int | None, events: Events) -> Iterator[Outcome]:
-    """Yield the failure of each location in which `acidctl validate --deep` finds an error.
-
-    A compaction would make the error permanent, or could not read the file.
-
-    Args:
-        jobs: processes that read; None for one per core.
-    """
-    for answer, why in zip(planned, errors_in([one.plan.snapshot for one in planned], jobs, events), strict=True):
-        if why:
-            hint = f"see `{events.line_for(('validate', '--deep'), [answer.location])}`"
-            error = BadDataError(f"will not compact {answer.location}", why, hint)
-            yield Outcome(location=answer.location, result=Result.FAILED, error=error)

@@ -46,7 +46,30 @@ class RowNumbers:
 
     @cached_property
     def _version(self) -> int:
-        return _codec_version(self._snapshot, self._files)
+        """The bucket codec of this location's original files: the one of its other files.
+
+        Hive 3 and newer encode the bucket number (section 5.1). Hive 2 stored the plain number, and its delete events
+        refer to originals by it. The first row of any native file decides, even if the snapshot does not see the file,
+        because ROW__IDs must be the same in every snapshot. Without native files it is today's codec.
+        """
+        for file in self._files:
+            with suppress(BadDataError, NotFoundError, AccessError):  # opening it raises the error
+                version = _codec_of(self._snapshot, file)
+                if version is not None:
+                    return version
+        seen = {file.path for file in self._files}
+        directories = (
+            (acid_directory(name), entries) for name, entries in self._snapshot.listing.files_by_child.items()
+        )
+        natives = (data_files_of(directory, entries) for directory, entries in directories if directory is not None)
+        for file in itertools.chain.from_iterable(natives):
+            if file.path not in seen:
+                # A file that the snapshot does not read may be half written or damaged; that must not fail the read.
+                with suppress(AcidctlError):
+                    version = _codec_of(self._snapshot, file)
+                    if version is not None:
+                        return version
+        return 1
 
     def stop(self, file: DataFile) -> None:
         """Note a file whose rows cannot be counted, so that the rows after them cannot be numbered."""
@@ -98,31 +121,6 @@ def _raw_write_id(directory: AcidDirectory, write_ids: ValidWriteIds) -> int:
     while write_id in skipped:
         write_id -= 1
     return write_id if write_id >= low else last
-
-
-def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
-    """Return the bucket codec of this location's original files: the one of its other files.
-
-    Hive 3 and newer encode the bucket number (section 5.1). Hive 2 stored the plain number, and its delete events refer
-    to originals by it. The first row of any native file decides, even if the snapshot does not see the file, because
-    ROW__IDs must be the same in every snapshot. Without native files it is today's codec.
-    """
-    for file in files:
-        with suppress(BadDataError, NotFoundError, AccessError):  # opening it raises the error
-            version = _codec_of(snapshot, file)
-            if version is not None:
-                return version
-    seen = {file.path for file in files}
-    directories = ((acid_directory(name), entries) for name, entries in snapshot.listing.files_by_child.items())
-    natives = (data_files_of(directory, entries) for directory, entries in directories if directory is not None)
-    for file in itertools.chain.from_iterable(natives):
-        if file.path not in seen:
-            # A file that the snapshot does not read may be half written or damaged; that must not fail the read.
-            with suppress(AcidctlError):
-                version = _codec_of(snapshot, file)
-                if version is not None:
-                    return version
-    return 1
 
 
 def _codec_of(snapshot: Snapshot, file: DataFile) -> int | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
+from acidctl.base.errors import ExitStatus, UsageProblem
 from acidctl.cleaning.retention import Policy
 from acidctl.erasure.report import ErasureReport, TableErasure
 from acidctl.erasure.steps import Remedy
@@ -17,7 +16,7 @@ from acidctl.outcome import Outcome, Result
 from acidctl.verbs.clean import clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
-from acidctl.verbs.events import Events, Progress, Question
+from acidctl.verbs.events import Events, Question
 from acidctl.verbs.maintain_options import CleanOptions, PurgeOptions
 from acidctl.verbs.purge import purge
 from acidctl.verbs.reading.erasure import ErasureOptions, erasure
@@ -31,8 +30,6 @@ from acidctl.writing.targets import condition_of
 
 if TYPE_CHECKING:
     from acidctl.erasure.search import MakeCondition
-    from acidctl.location.evidence import Evidence
-    from acidctl.location.table_location import TableLocation
 
 _TEXTS = {
     Remedy.DELETE: "delete the rows that readers see",
@@ -95,29 +92,8 @@ class _Agreed(Events):
 
     def __init__(self, outer: Events) -> None:
         super().__init__()
-        self._outer = outer
-
-    def note(self, text: str) -> None:
-        self._outer.note(text)
-
-    def line_for(self, words: Sequence[str], places: Sequence[str], *, of_snapshot: bool = False) -> str:
-        return self._outer.line_for(words, places, of_snapshot=of_snapshot)
-
-    def warn(self, text: str) -> None:
-        self._outer.warn(text)
-
-    def failed(self, location: str, error: AcidctlError) -> None:
-        self._outer.failed(location, error)
-
-    def skipped(self, found: TableLocation, evidence: Evidence) -> None:
-        self._outer.skipped(found, evidence)
-
-    @contextmanager
-    def progress(
-        self, doing: str, total: int, *, is_bytes: bool = False, coming: int | None = None
-    ) -> Iterator[Progress]:
-        with self._outer.progress(doing, total, is_bytes=is_bytes, coming=coming) as bar:
-            yield bar
+        for name in ("note", "warn", "line_for", "failed", "skipped", "progress"):  # the coverage is that of the step
+            setattr(self, name, getattr(outer, name))
 
 
 @dataclass(frozen=True, slots=True)
