@@ -15,12 +15,13 @@ from acidctl.cli.output.console import Records, console, note, put_json, warn, w
 from acidctl.cli.output.screen import Column, Layout, on_screen, print_table
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.verbs.reading.past import BlameOptions, LocationHistory, RowLife, blame, history
+from acidctl.verbs.reading.past import BlameOptions, RowLife, blame, history
 from acidctl.wording import iso_time, text_of
 
 if TYPE_CHECKING:
+    from acidctl.location.snapshot import Snapshot
     from acidctl.rows.past.blame import Blame, Sighting
-    from acidctl.rows.past.history import WriteIdHistory
+    from acidctl.rows.past.history import History, WriteIdHistory
 
 _MEANING = {
     "live": "readers see it",
@@ -60,7 +61,7 @@ def blame_command(call: Call[BlameOptions]) -> None:
 def _life_record(life: RowLife) -> dict[str, Any]:
     row = life.blame
     return {
-        "location": life.location,
+        "location": life.snapshot.shown,
         "rowId": dict(zip(("writeid", "bucketid", "rowid"), row.row, strict=True)),
         "status": row.status,
         "inserts": list(map(_event, row.inserts)),
@@ -126,23 +127,24 @@ def history_command(call: Call[None]) -> int:
     What acidctl did is shown by `acidctl log`.
     """
     events, records = RunReporter(), Records(call.output, _COLUMNS, "writeIds")
-    for past in history(call.selection, events):
-        events.remember(map(text_of, past.snapshot.state.notes), odd_layout(past.snapshot))
-        for problem in past.history.problems:
+    is_known = call.selection.resolver.decides
+    for snapshot, past in history(call.selection, events):
+        events.remember(map(text_of, snapshot.state.notes), odd_layout(snapshot))
+        for problem in past.problems:
             events.gap(problem)
         if call.output == "table":
-            _print_history(past, is_known=call.selection.resolver.decides)
+            _print_history(snapshot, past, is_known=is_known)
         else:
-            records.put(_history_record(past, is_known=call.selection.resolver.decides))
+            records.put(_history_record(snapshot, past, is_known=is_known))
     events.tell_notes()
     events.tell_strangers()
     return events.status
 
 
-def _history_record(past: LocationHistory, *, is_known: bool) -> dict[str, Any]:
+def _history_record(snapshot: Snapshot, past: History, *, is_known: bool) -> dict[str, Any]:
     return {
-        "location": past.location,
-        "unknownBelow": past.history.unknown_below,
+        "location": snapshot.shown,
+        "unknownBelow": past.unknown_below,
         "writeIds": [
             {
                 "writeId": line.write_id,
@@ -156,14 +158,14 @@ def _history_record(past: LocationHistory, *, is_known: bool) -> dict[str, Any]:
                 "compactedInto": list(line.compacted_into),
                 "heldIn": list(line.held_in),
             }
-            for line in past.history.write_ids
+            for line in past.write_ids
         ],
-        "problems": [str(problem) for problem in past.history.problems],
-        "snapshotSource": past.snapshot.source.record,
+        "problems": [str(problem) for problem in past.problems],
+        "snapshotSource": snapshot.source.record,
     }
 
 
-def _print_history(past: LocationHistory, *, is_known: bool) -> None:
+def _print_history(snapshot: Snapshot, past: History, *, is_known: bool) -> None:
     def where(line: WriteIdHistory) -> str:
         if line.held_in:
             return f"in {' '.join(line.held_in)}, which was compacted or streamed"
@@ -185,8 +187,8 @@ def _print_history(past: LocationHistory, *, is_known: bool) -> None:
         where,
     )
     screen = console()
-    screen.print(printable(past.location), style="bold", soft_wrap=True)
-    print_table(layout, past.history.write_ids)
-    if past.history.unknown_below is not None:
-        below = past.history.unknown_below
+    screen.print(printable(snapshot.shown), style="bold", soft_wrap=True)
+    print_table(layout, past.write_ids)
+    if past.unknown_below is not None:
+        below = past.unknown_below
         screen.print(f"rows: unknown below {below}, where a compaction merged what was deleted")

@@ -28,7 +28,6 @@ class BlameOptions(Options):
 class RowLife(NamedTuple):
     """The events of a row in one location, by one snapshot of it."""
 
-    location: str
     snapshot: Snapshot
     blame: Blame
 
@@ -39,7 +38,7 @@ class RowLife(NamedTuple):
         read, hidden_by = f"{self.blame.stripes_read} of {self.blame.stripes}", self.blame.hidden_by[:1]
         hint = "if there was one, it was deleted before {} was compacted, and its traces cleaned"
         raise NotFoundError(
-            f"no row {self.blame.row} in {self.location}",
+            f"no row {self.blame.row} in {self.snapshot.shown}",
             f"no event of it is in any directory that is there ({read} stripes read)",
             hint.format(*hidden_by) if hidden_by else "",
         )
@@ -66,24 +65,11 @@ def blame(selection: Selection, options: BlameOptions) -> RowLife:
             f"give one of them: {places[0].shown}",
         )
     snapshot = places[0].snapshot()
-    return RowLife(places[0].shown, snapshot, search(snapshot, row))
+    return RowLife(snapshot, search(snapshot, row))
 
 
-class LocationHistory(NamedTuple):
-    """Hold what every write id did to one location.
-
-    Attributes:
-        location: the path, as a user would type it.
-        snapshot: decides which write ids count.
-    """
-
-    location: str
-    snapshot: Snapshot
-    history: History
-
-
-def history(selection: Selection, events: Events) -> Iterator[LocationHistory]:
-    """Yield the history of each location.
+def history(selection: Selection, events: Events) -> Iterator[tuple[Snapshot, History]]:
+    """Yield the snapshot of each location, which decides the write ids that count, and its history.
 
     Raises:
         AcidctlError: a location that was named itself cannot be read; errors of others go to `events`.
@@ -93,7 +79,7 @@ def history(selection: Selection, events: Events) -> Iterator[LocationHistory]:
     for found in selection.readable(events):
         try:
             snapshot = found.snapshot()
-            read = LocationHistory(found.shown, snapshot, read_history(snapshot))
+            read = snapshot, read_history(snapshot)
         except Exception as error:
             if found.is_given:
                 raise
