@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
+SHORT_RUN = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""Options of a JVM that ends within minutes: its second compiler would take as much time as all else.
+
+The cache of one compiler is 48 MB, which is filled in minutes.
+"""
+
 # UTC in the JVM: Hive prints and stores timestamps by the JVM's zone, and the expected rows are zone-free.
-_JAVA_OPTIONS = "-XX:+UseSerialGC -Duser.timezone=UTC -Dderby.system.durability=test"
+_JAVA_OPTIONS = f"{SHORT_RUN} -Duser.timezone=UTC -Dderby.system.durability=test"
 
 
 def build_session() -> Any:

@@ -7,7 +7,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +21,7 @@ from support.paths import PYTHONPATH
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.jars import fetch
 from support.spark.older_pyspark import older_pyspark
+from support.spark_session import SHORT_RUN
 
 import acidctl
 from acidctl.base.errors import EnvironmentProblem
@@ -36,19 +37,21 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 
-settings, target, conditions, statement = sys.argv[1:]
 builder = SparkSession.builder.master("local[1]")
-for name, value in json.loads(settings).items():
+for name, value in json.loads(sys.argv[1]).items():
     builder = builder.config(name, value)
 session = builder.getOrCreate()
-frame = session.read.format("iceberg").load(target)
-frame.createOrReplaceTempView("copy")
-found = [[row.asDict(recursive=True) for row in frame.collect()]]
-for condition in json.loads(conditions):
-    found.append(sorted(row["id"] for row in frame.where(condition).select("id").collect()))
-if statement:
-    found.append([list(row) for row in session.sql(statement).collect()])
-Path(target, "found.json").write_text(json.dumps([frame.columns, *found], default=str))
+for line in sys.stdin:
+    target, conditions, statements = json.loads(line)
+    frame = session.read.format("iceberg").load(target)
+    frame.createOrReplaceTempView("copy")
+    found = [[row.asDict(recursive=True) for row in frame.collect()]]
+    for condition in conditions:
+        found.append(sorted(row["id"] for row in frame.where(condition).select("id").collect()))
+    for statement in statements:
+        found.append([list(row) for row in session.sql(statement).collect()])
+    Path(target, "found.json").write_text(json.dumps([frame.columns, *found], default=str))
+    print("done", flush=True)
 """
 
 KINDS = row_of(
@@ -91,7 +94,7 @@ def comparable(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
     """Return the columns, the rows, and the ids that meet each condition, of the table in a directory."""
     try:
         pyspark, jars = older_pyspark(), fetch("lakehouse4") / "lib"
@@ -101,6 +104,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     folder = tmp_path_factory.mktemp("spark")
     settings = {
         "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
+        "spark.driver.extraJavaOptions": SHORT_RUN,
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.datetime.java8API.enabled": "true",
@@ -112,13 +116,24 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
         "TZ": "UTC",
     }
 
-    def ask(target: Path, *conditions: str, statement: str = "") -> Any:
-        line = [sys.executable, "-c", CODE, json.dumps(settings), str(target), json.dumps(conditions), statement]
-        done = subprocess.run(line, env=environ, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
-        assert done.returncode == 0, done.stderr[-4000:]
+    line, log = [sys.executable, "-c", CODE, json.dumps(settings)], folder / "spark.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            line, env=environ, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+
+    def ask(target: Path, *conditions: str, statements: Sequence[str] = ()) -> Any:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps([str(target), conditions, statements]) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline(), log.read_text()[-4000:]
         return json.loads((target / "found.json").read_text())
 
-    return ask
+    try:
+        yield ask
+    finally:
+        process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("kind", ["orc", "parquet"])
@@ -144,9 +159,9 @@ def test_every_type_and_deletes_and_partitions(kind: str, read: Callable[..., An
     ]
     done = acidctl.migrate(table, target, assume_committed=0, catch_up=True, prove="spark")
     statement = done.statements.split(";\n\n")[1].rstrip(";\n")
-    columns, rows, *found, differing = read(target, *conditions, statement=statement)
+    statements = [statement, statement.replace(" IS DISTINCT FROM ", " IS NOT DISTINCT FROM ")]
+    columns, rows, *found, differing, same = read(target, *conditions, statements=statements)
     assert differing == []
-    *_, same = read(target, statement=statement.replace(" IS DISTINCT FROM ", " IS NOT DISTINCT FROM "))
     assert len(same) > len(columns)
     expected = acidctl.open_table(table).scan().to_table()
     assert columns == expected.column_names

@@ -14,6 +14,7 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.jars import fetch
 from support.spark.older_pyspark import VERSION, older_pyspark
 from support.spark.source_scenarios import table_with_updates
+from support.spark_session import SHORT_RUN
 
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver.session_plan import choose_java
@@ -73,6 +74,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     told = dict(line.split() for line in settings.splitlines())
     told |= {
         "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
+        "spark.driver.extraJavaOptions": SHORT_RUN,
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

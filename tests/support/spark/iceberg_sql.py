@@ -17,6 +17,7 @@ from acidctl.spark.driver.session_plan import choose_java
 from support.paths import PYTHONPATH
 from support.servers.jars import fetch
 from support.spark.older_pyspark import older_pyspark
+from support.spark_session import SHORT_RUN
 
 _CODE = """
 import json, sys
@@ -55,6 +56,7 @@ class IcebergSql:
         self._answer, self._log = directory / "answer.json", directory / "spark.log"
         settings = {
             "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
+            "spark.driver.extraJavaOptions": SHORT_RUN,
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "1",
             "spark.sql.warehouse.dir": str(directory / "warehouse"),
