@@ -56,7 +56,8 @@ FORMAT = "acidctl.format"
 _WRITTEN_AS = "write.format.default"
 
 SEEN = "acidctl.seen"
-"""The table property with the id of a snapshot, and a digest of the files and write ids of the source that it shows."""
+"""The table property with the id of a snapshot, a digest of the files and write ids of the source that it shows, and
+marks by which its partitions are known again."""
 
 PROVEN = "acidctl.proven"
 """The table property with the snapshot and the schema, by their ids, that were last compared after the commit."""
@@ -213,14 +214,18 @@ class Target:
         return of_commit or self.table.properties.get(PROVEN) == self._proven_state
 
     @property
-    def seen(self) -> str:
-        """Return the digest of what the copy shows; empty if it is not known, as after a rollback."""
-        snapshot, _, digest = self.table.properties.get(SEEN, "").partition(" ")
-        return digest if snapshot == str(self.snapshot_id) else ""
+    def seen(self) -> tuple[str, str]:
+        """Return the digest of what the copy shows, and the marks of partitions; empty if they are not known.
 
-    def remember(self, seen: str) -> None:
+        They are not after a rollback.
+        """
+        snapshot, _, rest = self.table.properties.get(SEEN, "").partition(" ")
+        digest, _, marks = rest.partition(" ") if snapshot == str(self.snapshot_id) else ("", "", "")
+        return digest, marks
+
+    def remember(self, seen: tuple[str, str]) -> None:
         """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
-        self._set({SEEN: f"{self.snapshot_id} {seen}"})
+        self._set({SEEN: " ".join((str(self.snapshot_id), *seen))})
 
     def remember_proof(self) -> None:
         """Note that all rows of the current snapshot were compared; see :meth:`remember`."""
@@ -368,7 +373,7 @@ class Target:
         files: Iterable[NewFile],
         deletes: Iterable[NewDeletes],
         properties: Mapping[str, str],
-        seen: str,
+        seen: tuple[str, str],
         check: Callable[[Target], None] = lambda _: None,
     ) -> int:
         """Commit one snapshot, and return its id.
@@ -388,7 +393,7 @@ class Target:
         try:
             with self.table.transaction() as transaction:
                 delta = RowDelta(transaction, operation, dict(properties))
-                transaction.set_properties({SEEN: f"{delta.snapshot_id} {seen}"})
+                transaction.set_properties({SEEN: " ".join((str(delta.snapshot_id), *seen))})
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
                     delta.append_data_file(_data_file(file, spec, self.format))
