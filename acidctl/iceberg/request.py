@@ -30,9 +30,9 @@ from acidctl.iceberg.difference import SourceFile, TargetFile
 from acidctl.iceberg.fields import fields_for
 from acidctl.iceberg.file_tasks import AUTO, CopyFormat, Engine
 from acidctl.iceberg.orphans import remove_orphans
-from acidctl.iceberg.proofs.columns_read import ColumnSums, require_same_columns
-from acidctl.iceberg.proofs.digests import copy_digest, plain_rows, source_digest
-from acidctl.iceberg.proofs.new_rows import ScanOf, differs, require_new_rows
+from acidctl.iceberg.proofs.all_rows import SourceRows, require_same_rows
+from acidctl.iceberg.proofs.digests import plain_rows
+from acidctl.iceberg.proofs.new_rows import ScanOf, require_new_rows
 from acidctl.iceberg.proofs.places import Places, has_other_values
 from acidctl.iceberg.proofs.statements import EngineSums
 from acidctl.iceberg.target import (
@@ -335,16 +335,17 @@ class CopyRequest:
         with NewFiles(fs, join(path, "data")) as new:
             write_copy(plan, target, new, jobs, on_bytes, engine=engine)
             files = written_files(plan, new, self._storage)
-            words, done, sums = "", NONE, None
+            words, done, source = "", NONE, None
             if is_new:
                 words = require_new_rows(plan, target, files, self._parts(), self._storage)
                 done = f"new since snapshot {target.snapshot_id}"
             elif proof != NONE:
-                (words, sums), done = self._compared(target, files[0]), FULL
+                source, done = self._source_rows(target), FULL
+                words = _all_compared(source)
 
             def check(staged: Target) -> None:
-                if sums:
-                    self._remarks = require_same_columns(sums, staged)
+                if source:
+                    self._remarks = require_same_rows(source, staged, files[0], self._storage)
                 new.may_be_shown = True
 
             seen = self._seen, self._places.marks
@@ -376,10 +377,10 @@ class CopyRequest:
             VerifyError: they differ.
         """
         assert self.target is not None
-        words, sums = self._compared(self.target, copied_files(self.target, self._storage))
-        self._remarks = require_same_columns(sums, self.target)
+        source, files = self._source_rows(self.target), copied_files(self.target, self._storage)
+        self._remarks = require_same_rows(source, self.target, files, self._storage)
         self.target.remember_proof()
-        return words
+        return _all_compared(source)
 
     def log(self, facts: Mapping[str, Fact], tell: Callable[[str], None]) -> None:
         """Log the copy in the directory of the Hive table.
@@ -427,24 +428,9 @@ class CopyRequest:
                 digest.update(repr((file.path, file.size, times[file.path], length)).encode())
         return digest.hexdigest()
 
-    def _compared(self, target: Target, files: Mapping[Values, Sequence[TargetFile]]) -> tuple[str, ColumnSums]:
-        """Compare the rows of the source with those of files of the copy.
-
-        Returns:
-            What was compared, as the end of a sentence; the columns of the source.
-
-        Raises:
-            VerifyError: they differ.
-        """
+    def _source_rows(self, target: Target) -> SourceRows:
         has_keys = rows_have_keys(self._snapshots)
-        there = copy_digest(target, files, self._storage, has_keys=has_keys)
-        scans = ((scan(row_id=has_keys), None) for _, scan in self._parts())
-        sums = ColumnSums(target.columns, target.partition)
-        here = source_digest(scans, (*target.columns, *target.partition), sums)
-        if here != there:
-            same = "values differ, or their ids" if has_keys else "values differ"
-            raise differs(f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else same)
-        return f"all values of {human_count(there.rows, 'row')} compared", sums
+        return SourceRows.read((scan(row_id=has_keys) for _, scan in self._parts()), target, has_keys=has_keys)
 
     def _require_listed(self, before: Iterable[CopiedFile], new: NewFiles) -> None:
         """Require that the catalog lists the files of before and the new ones, each with the files of its deletes.
@@ -471,3 +457,7 @@ class CopyRequest:
             keys = self._table.partition_of(found)
             columns = [*names, *(key.name for key in keys)]
             yield snapshot, partial(Scan, snapshot, columns=columns, partition=keys, row_type=self._row)
+
+
+def _all_compared(source: SourceRows) -> str:
+    return f"all values of {human_count(source.digest.rows, 'row')} compared"
