@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
+from itertools import chain
 
 from acidctl.acid.names import MAXL
 from acidctl.base.errors import UsageProblem
@@ -132,6 +133,11 @@ class ValidWriteIds(_Ids):
         if self.mode is ListReader.CLEANER and id_ > self.high_watermark:
             return False  # HIVE-29601: a cleaner must not touch ids above the compaction being cleaned
         return _has(self.aborted, id_)
+
+    def first_lost(self, now: ValidWriteIds) -> int | None:
+        """Return a write id that is committed in this list and not in a list of a later time; None if there is none."""
+        above = range(now.high_watermark + 1, self.high_watermark + 1)
+        return next((id_ for id_ in chain(now.exceptions, above) if self.is_valid(id_) and not now.is_valid(id_)), None)
 
     def range_valid(self, low: int, high: int) -> Range:
         """Return how many of the ids low..high (inclusive) are committed."""

@@ -19,7 +19,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.compaction.proof.checksum import RowProof
-from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, source_file
+from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, replaced, source_file
 from acidctl.iceberg.directories import by_directories
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.file_tasks import (
@@ -155,6 +155,7 @@ def plan_copy(
     copied: Mapping[Values, list[TargetFile]],
     changed: Mapping[int, str | None] | None = None,
     *,
+    has_others: Callable[[Values, Sequence[SourceFile], Sequence[TargetFile]], bool] = lambda *_: False,
     lists: Sequence[ValidWriteIds] = (),
     asked: str = AUTO,
 ) -> CopyPlan:
@@ -165,6 +166,8 @@ def plan_copy(
         fields: those of the copy in the same order; None for columns that are left out.
         copied: the files of the copy, by partition.
         changed: by their position in `row`, the names that columns have in the copy; None for those that it lacks.
+        has_others: tells whether files of a partition have other values than its copy, under the same keys if rows have
+            keys; then all rows of the partition are copied again.
         lists: the write-id lists that the copy shows.
         asked: the format of the copy; auto lets the files decide.
 
@@ -181,11 +184,12 @@ def plan_copy(
     wanted: list[tuple[Wanted, Values]] = []
     gone: list[tuple[str, Longs, Values]] = []
     for values in {**sources, **copied}:  # also partitions that the source no longer has
-        here = sources.get(values, [])
-        if has_keys or not copied:
-            found = difference(here, copied.get(values, ()))
+        here, there = sources.get(values, []), copied.get(values, [])
+        if copied and not has_keys:
+            found = by_directories(snapshots.get(values, ()), here, there, lists, partial(has_others, values))
         else:
-            found = by_directories(snapshots.get(values, ()), here, copied.get(values, ()), lists)
+            is_other = here and there and has_others(values, here, there)
+            found = (replaced if is_other else difference)(here, there)
         _require_values_of_old_rows(here, found.wanted, row, changed or {})
         wanted += [(one, values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]

@@ -76,6 +76,11 @@ class TargetFile:
     url: str
     keys: FileKeys
 
+    @property
+    def shown(self) -> Longs:
+        """Return the positions of the shown rows."""
+        return np.setdiff1d(np.arange(self.keys.runs.rows), self.keys.dead, assume_unique=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -139,6 +144,13 @@ def difference(sources: Sequence[SourceFile], targets: Sequence[TargetFile]) -> 
         if len(lost):
             gone.append((target.url, positions_in(lost)))
     return Difference(tuple(wanted), tuple(gone))
+
+
+def replaced(sources: Sequence[SourceFile], targets: Sequence[TargetFile]) -> Difference:
+    """Return the work in a partition of which every row is copied again."""
+    return Difference(
+        difference(sources, ()).wanted, tuple((one.url, shown) for one in targets if len(shown := one.shown))
+    )
 
 
 def _same_keys(sources: Iterable[SourceFile], targets: Iterable[TargetFile]) -> Iterator[tuple[SourceFile, TargetFile]]:

@@ -6,15 +6,12 @@ that the copy has, whatever compacted them since.  Any other one is copied, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from acidctl.acid.names import Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.iceberg.difference import Difference, SourceFile, TargetFile, Wanted
-from acidctl.iceberg.keys import Longs
 from acidctl.location.snapshot import Snapshot
 
 
@@ -39,12 +36,14 @@ def by_directories(
     sources: Sequence[SourceFile],
     targets: Sequence[TargetFile],
     copied: Sequence[ValidWriteIds],
+    has_others: Callable[[Sequence[SourceFile], Sequence[TargetFile]], bool],
 ) -> Difference:
     """Compare the directories of one partition of an insert-only table with the files of the copy.
 
     Args:
         snapshots: the locations that are this partition.
         copied: the write-id lists by which the copy was last brought up to date.
+        has_others: tells whether files of the source have other rows than as many of the copy.
     """
     shown = [one for one in targets if len(one.keys.dead) < one.keys.runs.rows]
     last = max((int(one.keys.runs.write_id[0]) for one in shown), default=0)
@@ -60,12 +59,12 @@ def by_directories(
         if covering:
             covering[0].targets.append(target)
         else:  # the rows were removed without another directory, as by dropping the partition
-            gone.append((target.url, _shown(target)))
+            gone.append((target.url, target.shown))
     wanted: list[Wanted] = []
     for unit in units:
         rows = [sum(one.keys.proof().rows for one in side) for side in (unit.files, unit.targets)]
-        if unit.is_new or rows[0] != rows[1]:
-            gone += [(target.url, _shown(target)) for target in unit.targets]
+        if unit.is_new or rows[0] != rows[1] or has_others(unit.files, unit.targets):
+            gone += [(target.url, target.shown) for target in unit.targets]
             wanted += [Wanted(one, None, one.keys.runs, one.keys.dead) for one in unit.files if one.keys.proof().rows]
     return Difference(tuple(wanted), tuple(gone))
 
@@ -103,8 +102,3 @@ def _has_new(low: int, high: int, now: ValidWriteIds, then: ValidWriteIds) -> bo
 
 def _unit_of(units: Sequence[_Unit], write_id: int) -> _Unit:
     return next(unit for unit in units if unit.low <= write_id <= unit.high)
-
-
-def _shown(target: TargetFile) -> Longs:
-    """Return the positions of the shown rows of a file of the copy."""
-    return np.setdiff1d(np.arange(target.keys.runs.rows), target.keys.dead, assume_unique=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -26,13 +26,14 @@ from acidctl.iceberg.copy import (
     write_copy,
     written_files,
 )
-from acidctl.iceberg.difference import TargetFile
+from acidctl.iceberg.difference import SourceFile, TargetFile
 from acidctl.iceberg.fields import fields_for
 from acidctl.iceberg.file_tasks import AUTO, CopyFormat, Engine
 from acidctl.iceberg.orphans import remove_orphans
-from acidctl.iceberg.proofs.columns_read import ColumnSums, require_same_columns
-from acidctl.iceberg.proofs.digests import copy_digest, plain_rows, source_digest
-from acidctl.iceberg.proofs.new_rows import ScanOf, differs, require_new_rows
+from acidctl.iceberg.proofs.all_rows import SourceRows, require_same_rows
+from acidctl.iceberg.proofs.digests import plain_rows
+from acidctl.iceberg.proofs.new_rows import ScanOf, require_new_rows
+from acidctl.iceberg.proofs.places import Places, has_other_values
 from acidctl.iceberg.proofs.statements import EngineSums
 from acidctl.iceberg.target import (
     DROPPED,
@@ -227,16 +228,59 @@ class CopyRequest:
     def plan(self) -> CopyPlan:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
         target = self.target
-        if target and target.seen == self._seen and not self.changes:
+        if target and target.seen[0] == self._seen and not self.changes:
             return CopyPlan(format=CopyFormat(target.format))
         copied = copied_files(target, self._storage) if target else {}
         fields = iter(changed_fields(self._fields, target.columns) if target else self._fields)
         into = [next(fields) if is_wanted else None for is_wanted in self._wanted]
         names = {change.new.name: change.old.name if change.old else None for change in self.changes}
-        places = ((at, name.lower()) for at, name in enumerate(self._row.names))
-        changed = {at: names[name] for at, name in places if name in names and names[name] != name}
+        numbered = ((at, name.lower()) for at, name in enumerate(self._row.names))
+        changed = {at: names[name] for at, name in numbered if name in names and names[name] != name}
         lists = [ValidWriteIds.parse(text) for text in (target.write_ids or "").split(";") if text] if target else []
-        return plan_copy(self._partitions(), self._row, into, copied, changed, lists=lists, asked=self._format)
+        marks = target.seen[1] if target else ""
+        self._require_no_older(lists, marks)
+        others = partial(self._has_others, self._places.unknown(marks) if copied else ())
+        parts = self._partitions()
+        return plan_copy(parts, self._row, into, copied, changed, has_others=others, lists=lists, asked=self._format)
+
+    def _has_others(
+        self, unknown: Collection[Values], values: Values, sources: Sequence[SourceFile], copied: Sequence[TargetFile]
+    ) -> bool:
+        """Return whether files of a partition have other values than those of the copy.
+
+        Args:
+            unknown: the partitions that may have been replaced.
+        """
+        target = self.target
+        if values not in unknown or target is None or column_changes(self._fields, target.columns):
+            return False  # with other columns it is asked again as soon as the copy has them
+        scans = {id(snapshot): scan for snapshot, scan in self._parts()}
+        has_keys = rows_have_keys(self._snapshots)
+        return has_other_values(target, values, (sources, copied), scans, self._storage, has_keys=has_keys)
+
+    def _require_no_older(self, then: Sequence[ValidWriteIds], marks: str) -> None:
+        """Refuse a snapshot that lacks write ids which the copy shows: a catch-up would take it back.
+
+        Args:
+            then: the lists that the copy shows; a list that was assumed is that of one location, and need not be the
+                same in the next run.
+            marks: of the locations at the last copy.
+
+        Raises:
+            RefusedError: see above.
+        """
+        for part in self._partitions():
+            now = part.snapshot.write_ids
+            is_assumed = part.snapshot.assumed is not None
+            lost = (
+                self._places.hidden_write_id(part, marks) if is_assumed or len(then) != 1 else then[0].first_lost(now)
+            )
+            if lost is not None:
+                raise RefusedError(
+                    "the copy is newer than this snapshot",
+                    f"it shows write id {lost}, which does not count as committed in {part.snapshot.shown}",
+                    "use a newer snapshot; or roll the copy back to an earlier snapshot in Iceberg, then catch up",
+                )
 
     def _partitions(self) -> Iterator[Partition]:
         for found, snapshot in zip(self._table.found, self._snapshots, strict=True):
@@ -291,19 +335,21 @@ class CopyRequest:
         with NewFiles(fs, join(path, "data")) as new:
             write_copy(plan, target, new, jobs, on_bytes, engine=engine)
             files = written_files(plan, new, self._storage)
-            words, done, sums = "", NONE, None
+            words, done, source = "", NONE, None
             if is_new:
                 words = require_new_rows(plan, target, files, self._parts(), self._storage)
                 done = f"new since snapshot {target.snapshot_id}"
             elif proof != NONE:
-                (words, sums), done = self._compared(target, files[0]), FULL
+                source, done = self._source_rows(target), FULL
+                words = _all_compared(source)
 
             def check(staged: Target) -> None:
-                if sums:
-                    self._remarks = require_same_columns(sums, staged)
+                if source:
+                    self._remarks = require_same_rows(source, staged, files[0], self._storage)
                 new.may_be_shown = True
 
-            snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, self._seen, check)
+            seen = self._seen, self._places.marks
+            snapshot = target.commit(new.files, new.deletes, {WRITE_IDS: ids, PROOF: done}, seen, check)
         if proof != NONE:
             self._require_listed(before, new)
         self._remove_orphans(new)
@@ -331,10 +377,10 @@ class CopyRequest:
             VerifyError: they differ.
         """
         assert self.target is not None
-        words, sums = self._compared(self.target, copied_files(self.target, self._storage))
-        self._remarks = require_same_columns(sums, self.target)
+        source, files = self._source_rows(self.target), copied_files(self.target, self._storage)
+        self._remarks = require_same_rows(source, self.target, files, self._storage)
         self.target.remember_proof()
-        return words
+        return _all_compared(source)
 
     def log(self, facts: Mapping[str, Fact], tell: Callable[[str], None]) -> None:
         """Log the copy in the directory of the Hive table.
@@ -363,8 +409,12 @@ class CopyRequest:
 
     def note_seen(self) -> None:
         """Note that the copy shows all rows of these files, so that the next run need not read their ids."""
-        if self.target and not self.target.is_empty and self.target.seen != self._seen:
-            self.target.remember(self._seen)
+        if self.target and not self.target.is_empty and self.target.seen[0] != self._seen:
+            self.target.remember((self._seen, self._places.marks))
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self._partitions())
 
     @cached_property
     def _seen(self) -> str:
@@ -372,28 +422,15 @@ class CopyRequest:
         digest = sha256()
         for part in self._partitions():
             digest.update(repr((part.values, str(part.snapshot.write_ids))).encode())
+            times = {entry.path: entry.modified for entry in part.snapshot.listing.entries}
             for file in part.snapshot.files():
-                digest.update(repr((file.path, file.size, part.snapshot.logical_length(file))).encode())
+                length = part.snapshot.logical_length(file)
+                digest.update(repr((file.path, file.size, times[file.path], length)).encode())
         return digest.hexdigest()
 
-    def _compared(self, target: Target, files: Mapping[Values, Sequence[TargetFile]]) -> tuple[str, ColumnSums]:
-        """Compare the rows of the source with those of files of the copy.
-
-        Returns:
-            What was compared, as the end of a sentence; the columns of the source.
-
-        Raises:
-            VerifyError: they differ.
-        """
+    def _source_rows(self, target: Target) -> SourceRows:
         has_keys = rows_have_keys(self._snapshots)
-        there = copy_digest(target, files, self._storage, has_keys=has_keys)
-        scans = ((scan(row_id=has_keys), None) for _, scan in self._parts())
-        sums = ColumnSums(target.columns, target.partition)
-        here = source_digest(scans, (*target.columns, *target.partition), sums)
-        if here != there:
-            same = "values differ, or their ids" if has_keys else "values differ"
-            raise differs(f"{here.rows} rows there and {there.rows} here" if here.rows != there.rows else same)
-        return f"all values of {human_count(there.rows, 'row')} compared", sums
+        return SourceRows.read((scan(row_id=has_keys) for _, scan in self._parts()), target, has_keys=has_keys)
 
     def _require_listed(self, before: Iterable[CopiedFile], new: NewFiles) -> None:
         """Require that the catalog lists the files of before and the new ones, each with the files of its deletes.
@@ -420,3 +457,7 @@ class CopyRequest:
             keys = self._table.partition_of(found)
             columns = [*names, *(key.name for key in keys)]
             yield snapshot, partial(Scan, snapshot, columns=columns, partition=keys, row_type=self._row)
+
+
+def _all_compared(source: SourceRows) -> str:
+    return f"all values of {human_count(source.digest.rows, 'row')} compared"

@@ -56,7 +56,8 @@ FORMAT = "acidctl.format"
 _WRITTEN_AS = "write.format.default"
 
 SEEN = "acidctl.seen"
-"""The table property with the id of a snapshot, and a digest of the files and write ids of the source that it shows."""
+"""The table property with the id of a snapshot, a digest of the files and write ids of the source that it shows, and
+marks by which its partitions are known again."""
 
 PROVEN = "acidctl.proven"
 """The table property with the snapshot and the schema, by their ids, that were last compared after the commit."""
@@ -213,14 +214,18 @@ class Target:
         return of_commit or self.table.properties.get(PROVEN) == self._proven_state
 
     @property
-    def seen(self) -> str:
-        """Return the digest of what the copy shows; empty if it is not known, as after a rollback."""
-        snapshot, _, digest = self.table.properties.get(SEEN, "").partition(" ")
-        return digest if snapshot == str(self.snapshot_id) else ""
+    def seen(self) -> tuple[str, str]:
+        """Return the digest of what the copy shows, and the marks of partitions; empty if they are not known.
 
-    def remember(self, seen: str) -> None:
+        They are not after a rollback.
+        """
+        snapshot, _, rest = self.table.properties.get(SEEN, "").partition(" ")
+        digest, _, marks = rest.partition(" ") if snapshot == str(self.snapshot_id) else ("", "", "")
+        return digest, marks
+
+    def remember(self, seen: tuple[str, str]) -> None:
         """Set :attr:`seen`, without a snapshot; if somebody else commits at the same time, it stays as it is."""
-        self._set({SEEN: f"{self.snapshot_id} {seen}"})
+        self._set({SEEN: " ".join((str(self.snapshot_id), *seen))})
 
     def remember_proof(self) -> None:
         """Note that all rows of the current snapshot were compared; see :meth:`remember`."""
@@ -343,13 +348,16 @@ class Target:
             entries = (entry for made in manifests.values() for entry in made.fetch_manifest_entry(io))
             return {entry.data_file.file_path for entry in entries}
 
-    def read(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def read(self, names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield the rows of the current snapshot as PyIceberg reads them; it raises errors of its own.
 
         PyIceberg holds what is read of a file in memory: large files are read column by column.
 
         Args:
             names: the columns; a batch may have one of them, and further batches the others.
+
+        Returns:
+            The path of each file with its rows, in their order.
         """
         table, log = self.table, logging.getLogger("pyiceberg.io.pyarrow")
         level = log.level
@@ -359,7 +367,9 @@ class Target:
                 is_large = task.file.file_size_in_bytes > _LARGE
                 for group in [[name] for name in names] if is_large else [names]:
                     schema = table.schema().select(*group)
-                    yield from ArrowScan(table.metadata, table.io, schema, AlwaysTrue()).to_record_batches([task])
+                    scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
+                    for batch in scan.to_record_batches([task]):
+                        yield task.file.file_path, batch
         finally:
             log.setLevel(level)
 
@@ -368,7 +378,7 @@ class Target:
         files: Iterable[NewFile],
         deletes: Iterable[NewDeletes],
         properties: Mapping[str, str],
-        seen: str,
+        seen: tuple[str, str],
         check: Callable[[Target], None] = lambda _: None,
     ) -> int:
         """Commit one snapshot, and return its id.
@@ -376,25 +386,27 @@ class Target:
         Args:
             properties: of the snapshot: the write-id lists of the source, and how the rows were compared.
             seen: see :attr:`seen`.
-            check: called with the table as it is going to be; VerifyError stops the commit.
+            check: called with the table as it is going to be; an error stops the commit.
 
         Raises:
             ConflictError: another snapshot was committed since the table was loaded; this one was not.
-            VerifyError: `check` raised it.
+            VerifyError: the rows differ, as `check` found; it may raise other errors, too.
             StorageError: the catalog did not say whether it was committed.
         """
         spec = self.table.spec().spec_id
         operation = Operation.APPEND if self.is_empty else Operation.OVERWRITE
+        is_checked = False
         try:
             with self.table.transaction() as transaction:
                 delta = RowDelta(transaction, operation, dict(properties))
-                transaction.set_properties({SEEN: f"{delta.snapshot_id} {seen}"})
+                transaction.set_properties({SEEN: " ".join((str(delta.snapshot_id), *seen))})
                 delta.deletes = [_delete_file(file, spec) for file in deletes]
                 for file in files:
                     delta.append_data_file(_data_file(file, spec, self.format))
                 delta.commit()
                 now = self.table
                 check(Target(Table(now.name(), transaction.table_metadata, now.metadata_location, now.io, now.catalog)))
+                is_checked = True
         except (ConflictError, RefusedError, VerifyError):
             raise
         except (CommitFailedException, ValidationException) as error:
@@ -404,6 +416,8 @@ class Target:
                 "run it again: it compares both tables again",
             ) from error
         except Exception as error:
+            if isinstance(error, AcidctlError) and not is_checked:
+                raise
             what = "nobody knows whether the copy has the new snapshot"
             why = f"{type(error).__name__}: {error}"
             raise StorageError(what, why, "run it again: it compares both tables again") from error

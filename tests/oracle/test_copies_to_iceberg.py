@@ -65,3 +65,37 @@ def test_a_copy_follows_every_statement(kind: str, real_hive: HiveServer, tmp_pa
         assert (again.result, again.snapshot) == (Result.NOTHING_TO_DO, None), statement
         if statement in ("minor", "major"):
             assert (done.rows, done.deleted) == (0, 0), statement
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_a_partition_with_the_name_of_a_dropped_one_is_copied_again(
+    kind: str, real_hive: HiveServer, tmp_path: Path
+) -> None:
+    """One INSERT gave the rows of both partitions the same ROW__IDs, in files of the same size."""
+    name, to = f"renamed_{kind.replace('-', '_')}", tmp_path / "copy"
+    properties = INSERT_ONLY if kind == "insert-only" else "tblproperties('transactional'='true')"
+    columns = f"{name} (id int, s string) partitioned by (p int) stored as orc {properties}"
+    real_hive.sql(
+        f"drop table if exists {name}",
+        f"create table {columns}",
+        "set hive.exec.dynamic.partition.mode=nonstrict",
+        f"insert into {name} partition (p) values (1, 'old', 1), (1, 'new', 2), (5, 'five', 3)",
+    )
+
+    def follow(**options: object) -> acidctl.outcome.Outcome:
+        done = acidctl.migrate(f"hive:default.{name}", to, metastore=real_hive.metastore, **options)
+        found = sorted(list(map(str, row)) for row in rows(to))
+        assert found == sorted(real_hive.sql(f"select * from {name}")), done
+        return done
+
+    follow()
+    real_hive.sql(
+        f"alter table {name} drop partition (p=1)", f"alter table {name} partition (p=2) rename to partition (p=1)"
+    )
+    assert ["1", "new", "1"] in real_hive.sql(f"select * from {name}")
+    assert (follow(catch_up=True).rows, follow(catch_up=True).result) == (1, Result.NOTHING_TO_DO)
+    real_hive.sql(f"insert into {name} partition (p=1) values (2, 'more')")
+    assert follow(catch_up=True).rows == 1
+    assert compact_by_hive(real_hive, name, "major", "p=1") == READY
+    clean_by_hive(real_hive, name)
+    assert follow(catch_up=True, proof="full").result is Result.NOTHING_TO_DO

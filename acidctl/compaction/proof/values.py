@@ -40,6 +40,9 @@ _MOST_BYTES: Final = 4 << 20
 _PIECE: Final = 32 * 1024
 """Words of strings that are hashed together."""
 
+_FEW: Final = 4
+"""Words of a string."""
+
 _NULLS: Final = np.array([[0x8CB92BA72F3D8DD7], [0xC3A5C85C97CB3127]], np.uint64)
 """No value has these two words: its lanes are equal before mixing, or mixed."""
 
@@ -48,6 +51,37 @@ _PLACES: Final = 4096
 _NANOS: Final = 1_000_000_000
 _ERA_SECONDS: Final = 2**64 / _NANOS
 _ODD: Final = np.uint64(0xA24BAED4963EE407)
+
+
+def row_and_column_checksums(keys: Keys | None, rows: pa.StructArray) -> tuple[int, list[int]]:
+    """Return the :func:`value_checksum` of rows, and the :func:`column_checksum` of each of their columns."""
+    total, columns, start = 0, [0] * rows.type.num_fields, 0
+    for part in _slices(rows):
+        count = len(part)
+        words = np.full((2, count), len(columns), np.uint64)
+        for at, terms in enumerate(_terms(part, _children(None, "struct", len(columns)))):
+            columns[at] = add(columns[at], _sum_of(terms))
+            words += terms
+        total = add(total, _sum_of(_finished(words, keys, slice(start, start + count))))
+        start += count
+    return total, columns
+
+
+def column_checksum(column: pa.Array, number: int) -> int:
+    """Return 128 bits that are equal for two columns with the same values in any order.
+
+    Args:
+        number: the place of the column in its table; the same values at another place have another checksum.
+    """
+    place, total = _places(np.array([number]))[0], 0
+    for part in _slices(column):
+        total = add(total, _sum_of(_mixed(_words(part, None), place)))
+    return total
+
+
+def _sum_of(words: Words) -> int:
+    low, high = words.sum(axis=1, dtype=np.uint64)
+    return int(high) << 64 | int(low)
 
 
 def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None) -> int:
@@ -67,8 +101,7 @@ def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None
     total, start = 0, 0
     for part in _slices(rows):
         count = len(part)
-        low, high = _finished(_words(part, row), keys, slice(start, start + count)).sum(axis=1, dtype=np.uint64)
-        total = add(total, int(high) << 64 | int(low))
+        total = add(total, _sum_of(_finished(_words(part, row), keys, slice(start, start + count))))
         start += count
     return total
 
@@ -166,11 +199,16 @@ def _places(numbers: NDArray[np.int64]) -> Words:
 
 def _struct(array: pa.StructArray, tree: OrcType | None) -> Words:
     count = array.type.num_fields
-    trees = _children(tree, "struct", count)
     words = np.full((2, len(array)), count, np.uint64)
-    for i, place in enumerate(_places(np.arange(count))):
-        words += _mixed(_words(array.field(i), trees[i]), place)
+    for terms in _terms(array, _children(tree, "struct", count)):
+        words += terms
     return words
+
+
+def _terms(array: pa.StructArray, trees: Sequence[OrcType | None]) -> Iterator[Words]:
+    """Yield the words that each column adds to those of its rows."""
+    for i, place in enumerate(_places(np.arange(len(trees)))):
+        yield _mixed(_words(array.field(i), trees[i]), place)
 
 
 def _union(array: pa.UnionArray, tree: OrcType | None) -> Words:
@@ -286,10 +324,29 @@ def _strings(array: pa.Array, *, trimmed: bool) -> Words:
     data = np.frombuffer(data, np.uint8)
     sums = np.zeros((2, len(array)), np.uint64)
     counts = lengths + 7 >> 3
+    if int(counts.max()) <= _FEW:
+        _add_few_words(data, offsets, counts, sums)
+        return mix(sums + lengths.astype(np.uint64) * _LANES)
     ends = np.concatenate(([0], np.cumsum(counts)))
     for start in range(0, int(ends[-1]), _PIECE):
         _add_words(data, offsets, ends, start, sums)
     return mix(sums + lengths.astype(np.uint64) * _LANES)
+
+
+def _add_few_words(data: NDArray[np.uint8], offsets: NDArray[np.int64], counts: NDArray[np.int64], into: Words) -> None:
+    """Add all strings' words to the sums of their strings, which is the fastest way if each has few.
+
+    Args:
+        counts: the number of words of each string; for the others see :func:`_add_words`.
+    """
+    for number, place in enumerate(_places(np.arange(_FEW))):
+        some = counts > number
+        if not some.any():
+            return
+        chosen = slice(None) if some.all() else np.flatnonzero(some)
+        at = offsets[:-1][chosen] + 8 * number
+        words = _gathered(data, at) & _MASKS[np.minimum(offsets[1:][chosen] - at, 8)]
+        into[:, chosen] += _mixed(words, place)
 
 
 def _add_words(
@@ -317,7 +374,7 @@ def _add_words(
     into[:, first:last] += _sums(_mixed(words, _places(numbers)), bounds - start)
 
 
-_MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(8)], np.uint64)
+_MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
 _WORD: Final = np.dtype("V8")
 
 

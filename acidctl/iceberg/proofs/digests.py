@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.compaction.proof.checksum import add
-from acidctl.compaction.proof.values import value_checksum
+from acidctl.compaction.proof.values import row_and_column_checksums
 from acidctl.iceberg.copy import open_file
 from acidctl.iceberg.difference import TargetFile, positions_in
 from acidctl.iceberg.fields import Field
@@ -44,11 +44,13 @@ class Digest:
     rows: int = 0
     checksum: int = 0
 
-    def add(self, columns: Mapping[str, pa.Array], rows: int, keys: Keys | None) -> None:
-        """Add rows, given by their columns in the order of the table."""
+    def add(self, columns: Mapping[str, pa.Array], rows: int, keys: Keys | None) -> list[int]:
+        """Add rows, given by their columns in the order of the table; return the checksum of each column."""
         self.rows += rows
         values = struct_of(list(columns.values()), list(columns), rows)
-        self.checksum = add(self.checksum, value_checksum(keys, values))
+        checksum, each = row_and_column_checksums(keys, values)
+        self.checksum = add(self.checksum, checksum)
+        return each
 
     def and_of(self, other: Digest) -> Digest:
         """Return the digest of the rows of both."""
@@ -68,9 +70,9 @@ def source_digest(
     for scan, wanted in scans:
         for keys, plain, rows in plain_rows(scan, fields, wanted):
             columns = {name: cut_times(column) for name, column in plain.items()}
-            digest.add(columns, rows, keys)
+            each = digest.add(columns, rows, keys)
             if sums is not None:
-                sums.add(columns)
+                sums.add(columns, each)
                 for name, column in plain.items():
                     sums.see_times(name, column)
     return digest

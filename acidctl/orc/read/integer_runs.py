@@ -74,9 +74,15 @@ def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
             kind = head >> 6
             if kind == 0:
                 width, times = (head >> 3) + 1, (head & 7) + 3
-                most = int.from_bytes(data[at + 1 : at + 1 + width], "big")
+                most = data[at + 1] if width == 1 else int.from_bytes(data[at + 1 : at + 1 + width], "big")
                 at += 1 + width
                 seen += times
+                total += most * times
+            elif kind == 1:  # here, because a call takes as long as the rest
+                width, times = _WIDTHS[head >> 1 & 31], ((head & 1) << 8 | data[at + 1]) + 1
+                at += 2 + (width * times + 7 >> 3)
+                seen += times
+                most = (1 << width) - 1
                 total += most * times
             else:
                 width, times = _WIDTHS[head >> 1 & 31], ((head & 1) << 8 | data[at + 1]) + 1
@@ -84,7 +90,8 @@ def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
                 most, more, at = _BOUNDS[kind](data, at, width, times)
                 total += most * times + more
                 most += more
-            longest = max(longest, most)
+            if most > longest:  # noqa: PLR1730 - max() takes three times as long
+                longest = most
             if not begin:  # most often all runs but the last are alike, as the scales of a column are
                 alike = min(end // at - 2, int(min(count - seen, end * LONGEST)) // times)
                 if alike > 0 and data[at : at * (alike + 1)] == data[:at] * alike:
@@ -92,10 +99,6 @@ def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
     except (IndexError, TooLongError):
         pass
     return float(total), float(longest)
-
-
-def _bound_direct(_: bytes, at: int, width: int, count: int) -> tuple[int, int, int]:
-    return (1 << width) - 1, 0, at + 2 + (width * count + 7 >> 3)
 
 
 def _bound_patched(data: bytes, at: int, width: int, count: int) -> tuple[int, int, int]:
@@ -121,7 +124,7 @@ def _bound_delta(data: bytes, at: int, width: int, count: int) -> tuple[int, int
     return most, 0, at + (width * steps + 7 >> 3)
 
 
-_BOUNDS = {1: _bound_direct, 2: _bound_patched, 3: _bound_delta}
+_BOUNDS = {2: _bound_patched, 3: _bound_delta}
 
 
 def _run_1(data: bytes, at: int) -> tuple[Floats, int, int]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from acidctl.base.errors import BadDataError
 from acidctl.compaction.proof.checksum import add
-from acidctl.compaction.proof.values import _MOST_ROWS, value_checksum
+from acidctl.compaction.proof.values import _MOST_ROWS, column_checksum, row_and_column_checksums, value_checksum
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import as_nanoseconds, wide, widened
 from acidctl.orc.types import OrcType, arrow_type
@@ -201,6 +201,26 @@ def test_encodings_of_strings_are_alike() -> None:
     arrays = [plain, plain.dictionary_encode(), plain.cast(pa.large_string()), plain.cast(pa.string_view())]
     sums = {value_checksum(None, pa.StructArray.from_arrays([array], names=["s"])) for array in arrays}
     assert len(sums) == 1
+
+
+def test_short_strings_are_alike_beside_long_ones() -> None:
+    short, long = ["", "a", "12345678", "123456789", None, "x" * 31, "é" * 16], ["y" * 33, "z" * 99]
+    one, other, both = (
+        value_checksum(None, pa.StructArray.from_arrays([pa.array(values)], ["s"]))
+        for values in (short, long, [*long, *short])
+    )
+    assert add(one, other) == both
+
+
+def test_the_checksums_of_columns_come_with_those_of_rows() -> None:
+    """The same for columns in any order, and another one for each place."""
+    numbers, texts = pa.array([1, 2, None, 2]), pa.array(["a", None, "b", "c"])
+    whole, (first, second) = row_and_column_checksums(None, pa.StructArray.from_arrays([numbers, texts], ["n", "s"]))
+    assert whole == value_checksum(None, pa.StructArray.from_arrays([numbers, texts], ["n", "s"]))
+    assert (first, second) == (column_checksum(numbers, 0), column_checksum(texts, 1))
+    assert column_checksum(numbers.take(pa.array([3, 2, 0, 1])), 0) == first
+    assert len({first, column_checksum(numbers, 1), column_checksum(pa.array([1, 2, None, 3]), 0)}) == 3
+    assert column_checksum(pa.array([1, 1, None, 3]), 0) != first, "of the same sum"
 
 
 def test_what_is_null_is_like_nothing_else() -> None:

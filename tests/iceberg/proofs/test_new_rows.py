@@ -204,13 +204,13 @@ def test_only_a_full_proof_finds_what_changed_under_old_keys(changed: tuple[Path
 
 def test_a_catch_up_reads_no_values_of_old_rows(changed: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[int] = []
-    real = digests.value_checksum
+    real = digests.row_and_column_checksums
 
-    def counted(keys: Any, values: Any) -> int:
+    def counted(keys: Any, values: Any) -> Any:
         counts.append(len(values))
         return real(keys, values)
 
-    monkeypatch.setattr(digests, "value_checksum", counted)
+    monkeypatch.setattr(digests, "row_and_column_checksums", counted)
     copy(*changed)
     assert sum(counts) == 2 * 38
 

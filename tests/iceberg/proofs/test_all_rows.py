@@ -13,8 +13,9 @@ from support.files.acid_files import struct, write_deletes, write_delta
 from support.made.random_values import everything, random_array
 from support.migrating import copy, rows
 
-from acidctl.base.errors import VerifyError
+from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.iceberg import target
+from acidctl.iceberg.proofs import digests
 from acidctl.iceberg.target import Target
 from acidctl.orc.types import OrcType
 from acidctl.outcome import Result
@@ -38,8 +39,8 @@ def _read(change: Any) -> Any:
     real = Target.read
 
     def wrong(self: Any, names: Any) -> Any:
-        for batch in real(self, names):
-            yield change(batch)
+        for url, batch in real(self, names):
+            yield url, change(batch)
 
     return wrong
 
@@ -69,6 +70,48 @@ def test_another_value_in_a_column_stops_the_commit(
     monkeypatch.setattr(Target, "read", _read(change))
     with pytest.raises(VerifyError, match=f"other values in column {column}"):
         copy(table, to, proof="full")
+
+
+def test_values_in_other_rows_stop_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, to = table_of(tmp_path / "t", "2020-01-01", "2021-01-01", "2022-01-01"), tmp_path / "copy"
+    backwards = pa.array([1, 0])
+    monkeypatch.setattr(
+        Target, "read", _read(lambda batch: batch.set_column(0, "a", batch.column("a").take(backwards)))
+    )
+    with pytest.raises(VerifyError, match="other rows"):
+        copy(table, to)
+    assert (rows(to), list((to / "data").iterdir())) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("time", "large", "reads"),
+    [("2020-01-01", False, 0), ("2020-01-01", True, 1), ("1960-01-01 00:00:00.0000001", False, 1)],
+)
+def test_acidctl_reads_only_files_of_which_pyiceberg_cannot_read_all_columns_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time: str, large: bool, reads: int
+) -> None:
+    if large:
+        monkeypatch.setattr(target, "_LARGE", 1)
+    table, to, read = table_of(tmp_path / "t", time, "2021-01-01", "2022-01-01"), tmp_path / "copy", []
+    real = digests._rows_of
+    monkeypatch.setattr(digests, "_rows_of", lambda *args: read.append(args) or real(*args))
+    assert copy(table, to).proof == "all values of 2 rows compared"
+    assert len(read) == reads
+
+
+def test_a_file_that_cannot_be_read_again_is_an_error_of_that_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was committed, and nobody need look for a snapshot."""
+    table, to = table_of(tmp_path / "t", "1960-01-01 00:00:00.0000001"), tmp_path / "copy"
+
+    def fails(*_: Any) -> Any:
+        raise BadDataError("a file is damaged", "its end is missing")
+
+    monkeypatch.setattr(digests, "_rows_of", fails)
+    with pytest.raises(BadDataError, match="damaged"):
+        copy(table, to)
+    assert list((to / "data").iterdir()) == []
 
 
 @pytest.mark.parametrize(
