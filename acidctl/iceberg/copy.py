@@ -119,6 +119,11 @@ class CopyPlan:
         return sum(file.wanted.rows for file in self.files)
 
     @property
+    def dead(self) -> int:
+        """Return the number of rows in the stripes to copy that the copy does not show."""
+        return sum(len(file.wanted.dead) for file in self.files)
+
+    @property
     def deleted(self) -> int:
         """Return the number of rows of the copy that are gone."""
         return sum(len(positions) for _, positions, _ in self.gone)

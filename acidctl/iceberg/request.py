@@ -48,7 +48,7 @@ from acidctl.iceberg.target import (
 )
 from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.types import OrcType, row_of
+from acidctl.orc.types import OrcType, hive_type, row_of
 from acidctl.outcome import Result
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.visibility import open_sources, row_types
@@ -174,15 +174,28 @@ class CopyRequest:
         return {field.name: field.type_name for field in (*self._fields, *self._keys)}
 
     @property
+    def hive_types(self) -> dict[str, str]:
+        """Return Hive's type of each column, also of those that are left out; partition columns come last."""
+        keys = ((key.name, key.type) for key in self._table.partition_of(self._table.found[0]))
+        return {name.lower(): hive_type(kind) for name, kind in (*self._row.fields(), *keys)}
+
+    def column_notes(self, encoded: Mapping[str, str]) -> dict[str, str]:
+        """Return what is special about a column in the copy, in words.
+
+        Args:
+            encoded: the columns that are encoded again, with the reason.
+        """
+        notes = {name: ["left out"] for name in self._dropped}
+        for field in self._fields:
+            is_time = any(inner.kind.startswith("timestamp") for inner in field.walk())
+            why = [f"encoded again: {encoded[field.name]}"] if field.name in encoded else []
+            notes[field.name] = [*why, *["nanoseconds are cut to microseconds"] * is_time]
+        return {name: "; ".join(texts) for name, texts in notes.items() if texts}
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Return the changes of columns, what Iceberg does not keep, and what was seen on the way, in words."""
-        changes = (*(change.words for change in self.changes), *self._remarks)
-        times = [
-            field.name for field in self._fields if any(inner.kind.startswith("timestamp") for inner in field.walk())
-        ]
-        if not times:
-            return changes
-        return (*changes, f"nanoseconds of {', '.join(times)} are cut to microseconds")
+        """Return the changes of columns, and what was seen on the way, in words."""
+        return (*(change.words for change in self.changes), *self._remarks)
 
     @property
     def made(self) -> tuple[int, int]:
