@@ -277,7 +277,7 @@ class Swap:
         raw.fields[_NAME] = text_value(name)
         found = raw.texts(interface.TABLE_PARAMETERS).items()
         parameters = {key: value for key, value in found if key not in (MIGRATED_TO, _UNCHECKED)}
-        raw.set_texts(interface.TABLE_PARAMETERS, parameters | marks)
+        raw.set_texts(interface.TABLE_PARAMETERS, {**parameters, **marks})
         context = expecting(parameters.get(METADATA, ""), parameters)
         alter(self._metastore, (table.database, table.name), raw, context)
 

@@ -54,7 +54,7 @@ from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.visibility import open_sources, row_types
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
-from acidctl.storage.port import FileSystemSpec, base_name, join
+from acidctl.storage.port import FileSystemSpec, base_name
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_count
 
@@ -298,10 +298,9 @@ class CopyRequest:
         is_new = proof == NEW and target.is_proven
         if plan.is_empty:
             return target.snapshot_id, self.prove() if proof != NONE and plan.copied else ""
-        fs, path = open_location(target.location, self._storage)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         before = list(target.files())
-        with NewFiles(fs, join(path, "data")) as new:
+        with NewFiles(target.location, self._storage) as new:
             write_copy(plan, target, new, jobs, on_bytes, engine=engine)
             files = written_files(plan, new, self._storage)
             words, done, sums = "", NONE, None

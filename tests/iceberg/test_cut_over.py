@@ -409,7 +409,7 @@ def test_a_check_that_another_run_makes_is_waited_for(hive: FakeHive, monkeypatc
 def test_the_log_has_each_change_of_names(hive: FakeHive, acidctl: Callable[..., Run]) -> None:
     snapshot = run(hive).snapshot
     line = ("log", f"--metastore={hive.address}", "hive:db.t_acid")
-    found = [one["facts"] for one in acidctl(*line, "-o", "json").json()][0]
+    found = next(one["facts"] for one in acidctl(*line, "-o", "json").json())
     expected = {"from": "db.t", "to": "db.t_acid", "copy": "db.t_ice", "tag": TAG, "snapshotId": snapshot}
     assert found == {"kind": "cut-over", **expected, "renamed": found["renamed"]}
     assert "cut-over; db.t becomes the Iceberg table" in " ".join(acidctl(*line).out.split())
