@@ -61,6 +61,10 @@ from acidctl.wording import human_count
 FULL, NEW, NONE = "full", "new", "none"
 
 
+class CopyExists(UsageProblem):
+    """A first copy was asked for, and there is one with rows."""
+
+
 class CopyRequest:
     """A copy of a table.
 
@@ -212,7 +216,7 @@ class CopyRequest:
         """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
 
         Raises:
-            UsageProblem, NotFoundError, RefusedError: see above.
+            CopyExists, NotFoundError, RefusedError: see above.
         """
         target = self.target
         if target is None:
@@ -235,7 +239,7 @@ class CopyRequest:
             why = "its newest snapshot is not by acidctl: somebody wrote to the copy"
             raise RefusedError("will not write to this Iceberg table", why, "migrate into a new table")
         if not is_again:
-            raise UsageProblem("the copy exists already", "", "give --catch-up to bring it up to date")
+            raise CopyExists("the copy exists already", "", "give --catch-up to bring it up to date")
 
     def plan(self) -> CopyPlan:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""

@@ -78,6 +78,9 @@ class MigrateOptions(EngineOptions):
         help="Copy nothing: print SQL for this engine, which compares the sums of both tables with those that acidctl "
         "reads of the Hive table.",
     )
+    deadline: float | None = option(
+        None, "--deadline", kind=Kind.DURATION, help="With a pattern: begin no further table after this long, e.g. 6h."
+    )
     jobs: int | None = option(None, "--jobs", kind=Kind.COUNT, help="Files at a time of --engine local; by default 4.")
 
 
@@ -134,6 +137,8 @@ class Migrated(Outcome):
         return "to copy" if self.result is Result.PLANNED else super().heading
 
     def line(self) -> str:
+        if self.result is Result.POSTPONED:
+            return super().line()
         if self.names:
             return f"{self.location}: {self.names}"
         proof = f"; {self.proof}" if self.proof else ""
@@ -177,7 +182,8 @@ class Migrated(Outcome):
         ]
 
     def amounts(self) -> Mapping[str, int]:
-        rows = {"inserted": self.rows, "deleted": self.deleted, "dead": self.dead}
+        rows = {"inserted": self.rows, "deleted": self.deleted}
+        rows |= {"dead": self.dead} if self.dead else {}
         return {**rows, "files": self.files, "bytes": self.bytes}
 
     def bytes_by_use(self) -> Mapping[str, int]:
