@@ -119,6 +119,11 @@ class CopyPlan:
         return sum(file.wanted.rows for file in self.files)
 
     @property
+    def dead(self) -> int:
+        """Return the number of rows in the stripes to copy that the copy does not show."""
+        return sum(len(file.wanted.dead) for file in self.files)
+
+    @property
     def deleted(self) -> int:
         """Return the number of rows of the copy that are gone."""
         return sum(len(positions) for _, positions, _ in self.gone)
@@ -352,6 +357,10 @@ def _deleted(files: Iterable[str], storage: Mapping[str, str] | None) -> dict[st
 class NewFiles:
     """Files that are written for a snapshot; they are removed again if the block that writes them fails.
 
+    Args:
+        location: the URL of the table's directory, as its metadata has it: its engines may know no other spelling of
+            the scheme.
+
     Attributes:
         fs, folder: the store and the directory for them.
         files, deletes: what the snapshot gets.
@@ -360,8 +369,10 @@ class NewFiles:
 
     may_be_shown = False
 
-    def __init__(self, fs: FileSystem, folder: str) -> None:
-        self.fs, self.folder = fs, folder
+    def __init__(self, location: str, storage: Mapping[str, str] | None) -> None:
+        self.fs, path = open_location(location, storage)
+        self.folder = join(path, "data")
+        self._url = f"{location.rstrip('/')}/data" if "://" in location else url_of(self.fs, self.folder)
         self.files: list[NewFile] = []
         self.deletes: list[NewDeletes] = []
         self._run = f"acidctl-{uuid.uuid4()}"
@@ -374,6 +385,10 @@ class NewFiles:
         if kind is None or (self.may_be_shown and not isinstance(error, ConflictError)):
             return
         self.remove()
+
+    def url_of(self, path: str) -> str:
+        """Return the path of a file as the metadata of the table has it."""
+        return f"{self._url}/{base_name(path)}"
 
     def start_of(self, number: int) -> str:
         """Return the beginning of the path of a file of this run."""
@@ -417,7 +432,7 @@ def write_copy(
         new.remove({written.path for written in made.values()})
     gone = list(plan.gone)
     for number, planned in enumerate(plan.files):
-        file = NewFile(url_of(new.fs, made[number].path), planned.values, made[number].metrics)
+        file = NewFile(new.url_of(made[number].path), planned.values, made[number].metrics)
         new.files.append(file)
         if len(planned.keys.dead):
             gone.append((file.url, planned.keys.dead, planned.values))
@@ -447,4 +462,4 @@ def _write_deletes(new: NewFiles, gone: tuple[int, tuple[str, Longs, Values]]) -
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(positions), np.int32)), [url]).cast(pa.string())
     with new.fs.open_output(path) as sink:
         pq.write_table(pa.table([column, pa.array(positions)], schema=_DELETES), sink, compression="zstd")
-    return NewDeletes(url_of(new.fs, path), url, values, len(positions), new.fs.stat(path).size)
+    return NewDeletes(new.url_of(path), url, values, len(positions), new.fs.stat(path).size)

@@ -7,11 +7,12 @@ the table would go on after the renaming, and write to the directory that the ta
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from enum import Enum
 
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError
+from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.iceberg.catalogs.hive_metastore import METADATA, alter, expecting, locked, locks_on
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks
@@ -25,6 +26,9 @@ from acidctl.writing.transaction import newest_valid, raw_table
 
 MIGRATED_TO = "acidctl.migrated-to"
 """The parameter of a Hive table that was cut over: the name under which its copy was made."""
+
+_UNCHECKED = "acidctl.unchecked"
+"""Its parameter until the check after the renamings: the write ids that the copy shows, see :func:`_seen_in`."""
 
 _KEPT = "_acid"
 """The end of the name of a Hive table that was cut over."""
@@ -52,6 +56,8 @@ class State(Enum):
     BEFORE = "before"
     HALF = "half"
     """A run ended between the two renamings: no table has the name."""
+    UNCHECKED = "unchecked"
+    """As after; a run ended before it looked for commits without a lock, or is about to do so."""
     AFTER = "after"
 
 
@@ -69,7 +75,7 @@ class Swap:
     """
 
     def __init__(self, metastore: Metastore, source: str, copy: str) -> None:
-        self._metastore = metastore
+        self._metastore, self._marks = metastore, dict[str, str]()
         self.source, self.copy, self.kept = source, copy, f"{source}{_KEPT}"
         if source.partition(".")[0] != copy.partition(".")[0]:
             why = f"{source} and {copy} are in different databases"
@@ -86,7 +92,7 @@ class Swap:
             if named is None:
                 return State.HALF
             if not named.table_type and METADATA in named.parameters:
-                return State.AFTER
+                return State.UNCHECKED if _UNCHECKED in kept.parameters else State.AFTER
         if kept:
             why, hint = f"there is a table {self.kept}", f"rename {self.kept}, if it is needed"
             if (other := kept.parameters.get(MIGRATED_TO, self.copy)) != self.copy:
@@ -122,15 +128,56 @@ class Swap:
         self._require_unchanged(self.source, seen)
         held.beat()
         done: list[tuple[str, str]] = []
+        self._marks = {MIGRATED_TO: self.copy, _UNCHECKED: _text_of(seen)}
         try:
-            self._rename(self.source, self.kept, self.copy, done)
+            self._rename(self.source, self.kept, self._marks, done)
             self._fence(held)
-            self._rename(self.copy, self.source, None, done)
-            time.sleep(_GRACE)
-            self._end_others(held)
-            self._require_unchanged(self.kept, seen)
+            self._rename(self.copy, self.source, {}, done)
+            self._require_no_late_commit(held, seen)
         except BaseException as error:
             self._undo(done, error)
+            raise
+        self._forget_unchecked()
+
+    def finish(self, held: LockedTransaction, metadata: str) -> None:
+        """Make the check of a run that ended after the renamings.  If it fails, both get their names of before.
+
+        Args:
+            held: has the locks of both.
+            metadata: the place of the metadata of the copy; empty if somebody has written to it since.
+
+        Raises:
+            ConflictError: the Hive table has rows that the copy has not.
+            MetastoreError: see :meth:`forward`.
+        """
+        kept = get_table(self._metastore, *_pair(self.kept))
+        try:
+            self._require_no_late_commit(held, _seen_in(kept.parameters.get(_UNCHECKED, "")))
+        except ConflictError as error:
+            if not metadata:
+                error.hint = "both have new rows: copy those of one by hand; --back --discard-snapshots keeps Hive's"
+                raise
+            self._require_metadata(self.source, metadata)
+            self._undo([(self.source, self.kept), (self.copy, self.source)], error)
+            raise
+        self._forget_unchecked()
+
+    def _require_no_late_commit(self, held: LockedTransaction, seen: ValidWriteIds) -> None:
+        """Give statements that found the table before the renaming a moment, end them, and look what was committed.
+
+        Raises:
+            ConflictError: the Hive table has rows that the copy has not.
+        """
+        time.sleep(_GRACE)
+        self._end_others(held)
+        self._require_unchanged(self.kept, seen)
+
+    def _forget_unchecked(self) -> None:
+        table = get_table(self._metastore, *_pair(self.kept))
+        try:
+            self._alter(table, table.name, {MIGRATED_TO: self.copy})
+        except AcidctlError as error:
+            error.hint = "the names have changed; run it again, which looks for late commits once more"
             raise
 
     def back(self, held: LockedTransaction, metadata: str) -> None:
@@ -144,12 +191,14 @@ class Swap:
             ConflictError, MetastoreError: see :meth:`forward`.
         """
         self._require_metadata(self.source, metadata)
+        kept = get_table(self._metastore, *_pair(self.kept)).parameters
+        self._marks = {key: kept[key] for key in (MIGRATED_TO, _UNCHECKED) if key in kept}
         done: list[tuple[str, str]] = []
         held.beat()
         try:
-            self._rename(self.source, self.copy, None, done)
+            self._rename(self.source, self.copy, {}, done)
             self._fence(held)
-            self._rename(self.kept, self.source, None, done)
+            self._rename(self.kept, self.source, {}, done)
         except BaseException as error:
             self._undo(done, error)
             raise
@@ -162,7 +211,11 @@ class Swap:
         """
         with self.locked(self.kept, wait=_WAIT):
             if self.state() is State.HALF:
-                self._rename(self.kept, self.source, None, [])
+                self._rename(self.kept, self.source, {}, [])
+
+    def directory_of(self, name: str) -> str:
+        """Return the URL of the directory of a table."""
+        return get_table(self._metastore, *_pair(name)).location or ""
 
     def wrote_too_late(self) -> bool:
         """Return whether a statement wrote under the name after it was the copy's: its rows are in neither table."""
@@ -218,23 +271,28 @@ class Swap:
                     with suppress(LostTransaction):  # it has ended
                         self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(lock.txn))
 
-    def _rename(self, old: str, new: str, mark: str | None, done: list[tuple[str, str]]) -> None:
+    def _alter(self, table: HiveTable, name: str, marks: Mapping[str, str]) -> None:
+        """Give a table a name, and these marks alone."""
+        raw = raw_table(self._metastore, table)
+        raw.fields[_NAME] = text_value(name)
+        found = raw.texts(interface.TABLE_PARAMETERS).items()
+        parameters = {key: value for key, value in found if key not in (MIGRATED_TO, _UNCHECKED)}
+        raw.set_texts(interface.TABLE_PARAMETERS, {**parameters, **marks})
+        context = expecting(parameters.get(METADATA, ""), parameters)
+        alter(self._metastore, (table.database, table.name), raw, context)
+
+    def _rename(self, old: str, new: str, marks: Mapping[str, str], done: list[tuple[str, str]]) -> None:
         """Rename a table, and note it in `done`.
 
         Args:
-            mark: the new value of :data:`MIGRATED_TO`; None removes it.
+            marks: its parameters of a table that was cut over; it loses others of them.
 
         Raises:
             MetastoreError: it was not renamed, or nobody knows.
         """
         table = get_table(self._metastore, *_pair(old))
-        raw = raw_table(self._metastore, table)
-        database, name = _pair(new)
-        raw.fields[_NAME] = text_value(name)
-        parameters = {key: value for key, value in raw.texts(interface.TABLE_PARAMETERS).items() if key != MIGRATED_TO}
-        raw.set_texts(interface.TABLE_PARAMETERS, parameters | ({MIGRATED_TO: mark} if mark else {}))
         try:
-            alter(self._metastore, (database, table.name), raw, expecting(parameters.get(METADATA, ""), parameters))
+            self._alter(table, _pair(new)[1], marks)
         except AcidctlError as error:
             found = None
             with suppress(AcidctlError):
@@ -250,7 +308,7 @@ class Swap:
         """Rename tables back after an error; its hint says what to do if they cannot be renamed now."""
         try:
             for old, new in reversed(done):
-                self._rename(new, old, self.copy if old == self.kept else None, [])
+                self._rename(new, old, self._marks if old == self.kept else {}, [])
         except AcidctlError as failed:
             if isinstance(error, AcidctlError):
                 error.hint = f"the names could not be changed back ({failed}): give --back to do it"
@@ -260,6 +318,25 @@ def _pair(name: str) -> tuple[str, str]:
     """Return database and table of ``db.table``."""
     database, _, table = name.partition(".")
     return database, table
+
+
+def _text_of(seen: ValidWriteIds) -> str:
+    """Return what :meth:`Swap.finish` needs of a list: its newest committed write id, and the open ones."""
+    return f"{newest_valid(seen)} {','.join(map(str, seen.open))}"
+
+
+def _seen_in(text: str) -> ValidWriteIds:
+    """Return a list with the newest committed and the open write ids of a text of :func:`_text_of`.
+
+    Raises:
+        BadDataError: somebody has changed it.
+    """
+    newest, _, ids = text.partition(" ")
+    try:
+        return ValidWriteIds(int(newest), open=tuple(int(one) for one in ids.split(",") if one))
+    except ValueError as error:
+        hint = "compare both tables; then remove the parameter, or give --back"
+        raise BadDataError(f"{_UNCHECKED} holds no write ids", f"it is {text[:80]!r}", hint) from error
 
 
 def _identity(table: HiveTable) -> tuple[object, ...]:

@@ -49,7 +49,7 @@ def chosen_format(
     why = next((why for source in sources if (why := _why_not_orc(source, row, fields))), "")
     if why:
         return CopyFormat.PARQUET, f"the copy gets Parquet files: {why}"
-    return CopyFormat.ORC, "the copy gets ORC files; DuckDB and others read only Parquet: --format parquet"
+    return CopyFormat.ORC, ""
 
 
 def _why_not_orc(source: EventFile, row: OrcType, fields: Sequence[Field | None]) -> str:

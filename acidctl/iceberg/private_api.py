@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,7 +16,7 @@ from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.reader import DoubleReader
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
-from pyiceberg.io import load_file_io
+from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DataFile,
     ManifestContent,
@@ -99,12 +100,22 @@ class RowDelta(_FastAppendFiles):
 class DirectoryCatalog(NoopCatalog):
     """One Iceberg table in a directory, without a catalog: ``metadata/vN.metadata.json`` and a hint of the newest N.
 
-    A version is made by a step that fails if it exists, so that of two commits only one succeeds.
+    A version is made by a step that fails if it exists, so that of two commits only one succeeds: a renaming, or in a
+    store without them the creation of an object, which appears whole.
+
+    Args:
+        io: reads and writes the metadata.
+
+    Raises:
+        RefusedError: the store has no such step.
     """
 
-    def __init__(self, fs: FileSystem, path: str, properties: dict[str, str]) -> None:
-        super().__init__("directory", **properties)
-        self._fs, self._path = fs, path
+    def __init__(self, fs: FileSystem, path: str, io: FileIO) -> None:
+        super().__init__("directory")
+        self._fs, self._path, self._io = fs, path, io
+        if not (fs.can_rename or fs.can_lock):
+            what, why = f"will not write to {fs.display(path)}", "its store lets two commits at once replace each other"
+            raise RefusedError(what, why, "name a table in a catalog: iceberg:CATALOG/db.table")
 
     def load_table(self, identifier: Any = None) -> Table:  # noqa: ARG002 - there is one table
         """Return the table as of its newest version.
@@ -117,12 +128,11 @@ class DirectoryCatalog(NoopCatalog):
         if not version:
             raise NoSuchTableError(f"there is no Iceberg table at {self._fs.display(self._path)}")
         place = f"{self.url}/metadata/v{version}.metadata.json"
-        io = load_file_io(self.properties, place)
-        metadata = FromInputFile.table_metadata(io.new_input(place))
+        metadata = FromInputFile.table_metadata(self._io.new_input(place))
         if metadata.location.rstrip("/") != self.url:  # its files would be written where the metadata says
             what, why = f"will not write to {self._fs.display(self._path)}", f"its metadata is of {metadata.location}"
             raise RefusedError(what, why, "name the directory by which the copy was made")
-        return Table(("table",), metadata, place, io, self)
+        return Table(("table",), metadata, place, self._io, self)
 
     def create(self, metadata: TableMetadata) -> Table:
         """Write the first version.
@@ -168,7 +178,17 @@ class DirectoryCatalog(NoopCatalog):
     def _write(self, version: int, metadata: TableMetadata) -> None:
         folder = f"{self._path}/metadata"
         content = metadata.model_dump_json(exclude_none=True).encode()
-        self._fs.create_exclusive(f"{folder}/v{version}.metadata.json", content)
+        place = f"{folder}/v{version}.metadata.json"
+        if self._fs.can_rename:  # else a reader, or a run after a kill, could find half of it
+            written = f"{folder}/{uuid.uuid4()}.metadata.json"
+            self._fs.write_bytes(written, content)
+            try:
+                self._fs.rename(written, place)
+            except ConflictError:
+                self._fs.remove_tree(written)
+                raise
+        else:
+            self._fs.create_exclusive(place, content)
         with suppress(AcidctlError):  # Iceberg lists the directory if the hint is missing or old
             hint = f"{folder}/{_HINT}"
             if self._fs.exists(hint):

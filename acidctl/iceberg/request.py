@@ -49,17 +49,21 @@ from acidctl.iceberg.target import (
 )
 from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.types import OrcType, row_of
+from acidctl.orc.types import OrcType, hive_type, row_of
 from acidctl.outcome import Result
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.visibility import open_sources, row_types
 from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import Table
-from acidctl.storage.port import FileSystemSpec, base_name, join
+from acidctl.storage.port import FileSystemSpec, base_name
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_count
 
 FULL, NEW, NONE = "full", "new", "none"
+
+
+class CopyExists(UsageProblem):
+    """A first copy was asked for, and there is one with rows."""
 
 
 class CopyRequest:
@@ -175,15 +179,28 @@ class CopyRequest:
         return {field.name: field.type_name for field in (*self._fields, *self._keys)}
 
     @property
+    def hive_types(self) -> dict[str, str]:
+        """Return Hive's type of each column, also of those that are left out; partition columns come last."""
+        keys = ((key.name, key.type) for key in self._table.partition_of(self._table.found[0]))
+        return {name.lower(): hive_type(kind) for name, kind in (*self._row.fields(), *keys)}
+
+    def column_notes(self, encoded: Mapping[str, str]) -> dict[str, str]:
+        """Return what is special about a column in the copy, in words.
+
+        Args:
+            encoded: the columns that are encoded again, with the reason.
+        """
+        notes = {name: ["left out"] for name in self._dropped}
+        for field in self._fields:
+            is_time = any(inner.kind.startswith("timestamp") for inner in field.walk())
+            why = [f"encoded again: {encoded[field.name]}"] if field.name in encoded else []
+            notes[field.name] = [*why, *["nanoseconds are cut to microseconds"] * is_time]
+        return {name: "; ".join(texts) for name, texts in notes.items() if texts}
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Return the changes of columns, what Iceberg does not keep, and what was seen on the way, in words."""
-        changes = (*(change.words for change in self.changes), *self._remarks)
-        times = [
-            field.name for field in self._fields if any(inner.kind.startswith("timestamp") for inner in field.walk())
-        ]
-        if not times:
-            return changes
-        return (*changes, f"nanoseconds of {', '.join(times)} are cut to microseconds")
+        """Return the changes of columns, and what was seen on the way, in words."""
+        return (*(change.words for change in self.changes), *self._remarks)
 
     @property
     def made(self) -> tuple[int, int]:
@@ -200,7 +217,7 @@ class CopyRequest:
         """Refuse a first copy into a table that has rows, and a catch-up of one that does not exist or is not ours.
 
         Raises:
-            UsageProblem, NotFoundError, RefusedError: see above.
+            CopyExists, NotFoundError, RefusedError: see above.
         """
         target = self.target
         if target is None:
@@ -223,7 +240,7 @@ class CopyRequest:
             why = "its newest snapshot is not by acidctl: somebody wrote to the copy"
             raise RefusedError("will not write to this Iceberg table", why, "migrate into a new table")
         if not is_again:
-            raise UsageProblem("the copy exists already", "", "give --catch-up to bring it up to date")
+            raise CopyExists("the copy exists already", "", "give --catch-up to bring it up to date")
 
     def plan(self) -> CopyPlan:
         """Compare both tables; see :func:`acidctl.iceberg.copy.plan_copy`."""
@@ -329,10 +346,9 @@ class CopyRequest:
         is_new = proof == NEW and target.is_proven
         if plan.is_empty:
             return target.snapshot_id, self.prove() if proof != NONE and plan.copied else ""
-        fs, path = open_location(target.location, self._storage)
         ids = ";".join(dict.fromkeys(str(snapshot.write_ids) for snapshot in self._snapshots))
         before = list(target.files())
-        with NewFiles(fs, join(path, "data")) as new:
+        with NewFiles(target.location, self._storage) as new:
             write_copy(plan, target, new, jobs, on_bytes, engine=engine)
             files = written_files(plan, new, self._storage)
             words, done, source = "", NONE, None

@@ -352,6 +352,73 @@ def test_a_run_that_ended_between_the_renamings(hive: FakeHive, goes_on: str) ->
     assert names(hive) == (AFTER if goes_on == "cut_over" else BEFORE)
 
 
+def unchecked(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the names as a run does that ends after the renamings, before its last check."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Swap, "_forget_unchecked", lambda _: None)
+        run(hive)
+    assert names(hive) == AFTER
+
+
+def test_a_run_that_ended_before_its_last_check_is_finished(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    unchecked(hive, monkeypatch)
+    assert "a run ended before it looked for late commits" in run(hive, dry_run=True).names
+    assert run(hive).result is Result.WRITTEN
+    assert run(hive).result is Result.NOTHING_TO_DO
+    assert (names(hive), hive.locks) == (AFTER, [])
+    insert(hive, 3, table="db.t_acid")
+    assert run(hive).result is Result.NOTHING_TO_DO, "what comes later is no business of the cut-over"
+
+
+def test_a_late_commit_is_found_by_the_next_run(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    unchecked(hive, monkeypatch)
+    insert(hive, 3, table="db.t_acid")
+    with pytest.raises(ConflictError, match="has rows that the copy has not"):
+        run(hive)
+    assert (names(hive), hive_rows(hive, "t"), hive.locks) == (BEFORE, [1, 2, 3], [])
+    run(hive)
+    assert (names(hive), iceberg_rows(hive)) == (AFTER, [1, 2, 3])
+
+
+def test_a_late_commit_beside_new_rows_in_iceberg_changes_no_name(
+    hive: FakeHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unchecked(hive, monkeypatch)
+    spark_commits(hive, "t")
+    insert(hive, 3, table="db.t_acid")
+    with pytest.raises(ConflictError, match="has rows that the copy has not") as found:
+        run(hive)
+    assert "--back --discard-snapshots" in found.value.hint
+    assert names(hive) == AFTER
+
+
+def test_a_check_that_another_run_makes_is_waited_for(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
+    unchecked(hive, monkeypatch)
+    real = Swap.locked
+
+    def waits(swap: Swap, *given: str, wait: float) -> Any:
+        marks = {MIGRATED_TO: "db.t_ice"}
+        hive.tables[ACID] = replace(hive.tables[ACID], parameters=hive.tables[ACID].parameters | marks)
+        del hive.tables[ACID].parameters["acidctl.unchecked"]
+        return real(swap, *given, wait=wait)
+
+    monkeypatch.setattr(Swap, "locked", waits)
+    assert run(hive).result is Result.NOTHING_TO_DO
+
+
+def test_the_log_has_each_change_of_names(hive: FakeHive, acidctl: Callable[..., Run]) -> None:
+    snapshot = run(hive).snapshot
+    line = ("log", f"--metastore={hive.address}", "hive:db.t_acid")
+    found = next(one["facts"] for one in acidctl(*line, "-o", "json").json())
+    expected = {"from": "db.t", "to": "db.t_acid", "copy": "db.t_ice", "tag": TAG, "snapshotId": snapshot}
+    assert found == {"kind": "cut-over", **expected, "renamed": found["renamed"]}
+    assert "cut-over; db.t becomes the Iceberg table" in " ".join(acidctl(*line).out.split())
+    run(hive, back=True)
+    (newest, *_) = acidctl("log", f"--metastore={hive.address}", "hive:db.t", "-o", "json").json()
+    assert (newest["facts"]["kind"], newest["facts"]["to"], newest["verb"]) == ("back", "db.t", "migrate")
+    assert newest["user"]
+
+
 def test_a_run_that_is_still_between_the_renamings(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
     half(hive)
     monkeypatch.setattr(cut_over, "_WAIT", 0.0)

@@ -33,6 +33,7 @@ from acidctl.base.errors import (
     VerifyError,
 )
 from acidctl.iceberg import target as target_module
+from acidctl.iceberg.catalogs.store_io import store_io
 from acidctl.iceberg.difference import difference
 from acidctl.iceberg.orc_files.splice import Splice
 from acidctl.iceberg.private_api import DirectoryCatalog
@@ -163,7 +164,7 @@ def test_rows_of_somebody_else_stop_a_catch_up(tmp_path: Path) -> None:
     write_acid(table / D1 / "bucket_00000", insert(1, 0, (1, "a")))
     copy(table, to)
     theirs = pa.table({"a": pa.array([7], pa.int32()), "b": ["theirs"]})
-    iceberg = DirectoryCatalog(*open_location(str(to)), {}).load_table()
+    iceberg = DirectoryCatalog(*open_location(str(to)), store_io(None)).load_table()
     with iceberg.transaction() as change:
         change.set_properties({"write.format.default": "parquet"})
     iceberg.append(theirs)

@@ -370,6 +370,30 @@ def test_a_pattern_copies_each_table_and_reports_what_cannot_be_copied(
     assert not hive.locks
 
 
+def test_a_pattern_goes_on_after_a_run_that_was_killed(hive: FakeHive, tables: Path, acidctl: Acidctl) -> None:
+    """One table is copied, one has a copy without rows yet; one is damaged, and stays so."""
+    copy(hive, tables / "t_ice")
+    damaged = next((tables / "u").glob("delta_*/bucket_*"))
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    (tables / "u_ice" / "metadata" / "v1.metadata.json").unlink()
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice", "--yes")
+    for results in ([("hive:db.u", "failed"), ("hive:db.v", "written")], [("hive:db.u", "failed")]):
+        found = acidctl(*line, "-o", "jsonl")
+        assert [(one["location"], one["result"]) for one in found.lines()] == results
+        assert found.status == 4
+        assert "copied before: hive:db.t" in found.err
+    assert (rows(tables / "t_ice"), rows(tables / "v_ice")) == ([(1, "t")], [(1, "v")])
+
+
+def test_a_pattern_begins_no_table_after_the_deadline(hive: FakeHive, tables: Path, acidctl: Acidctl) -> None:
+    line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice", "--yes")
+    found = acidctl(*line, "--deadline", "0", "-o", "jsonl")
+    assert [one["result"] for one in found.lines()] == ["postponed"] * 3
+    assert not (tables / "t_ice").exists()
+    assert "left for later: " in acidctl(*line, "--deadline", "0").err
+    assert acidctl(*line, "--deadline", "1h", "-o", "jsonl").lines()[0]["result"] == "written"
+
+
 def test_a_pattern_is_planned_whole_before_the_only_question(hive: FakeHive, tables: Path, terminal: Terminals) -> None:
     line = ("migrate", "hive:db.*", f"--metastore={hive.address}", "--to", tables / "{table}_ice")
     terminal.run(*line, typed="n\n")

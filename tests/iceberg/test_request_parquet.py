@@ -74,7 +74,7 @@ def test_young_days_and_columns_that_are_left_out_are_for_orc(tmp_path: Path) ->
     write_plain(tmp_path / "t" / "000000_0", batch, row=row, calendar=2)
     done = copy(tmp_path / "t", tmp_path / "copy", drop_column=("old",))
     assert (done.format, done.rows) == ("orc", 2)
-    assert "Parquet" in done.why
+    assert any("--format parquet" in one.text for one in done.remarks())
 
 
 def test_dead_rows_are_not_written_and_later_ones_are_position_deletes(tmp_path: Path) -> None:

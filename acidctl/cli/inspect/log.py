@@ -176,7 +176,7 @@ def _details(entry: LogEntry) -> str:
         f"write id {write_id}, transaction {txn}" if write_id and txn else "",
         human_count(transactions, "transaction") if transactions else "",
         ", ".join(f"{human_count(count, 'row')} {key}" for key, count in rows.items()),
-        *(text for key in ("kind", "repair") if isinstance(text := facts.get(key), str)),
+        *(text for key in ("kind", "repair", "renamed") if isinstance(text := facts.get(key), str)),
         f"to {some_of(outputs)}" if isinstance(outputs, list) and outputs else "",
         f"to {target}" if isinstance(target := facts.get("target"), str) else "",
         ", ".join(amounts),

@@ -20,7 +20,7 @@ from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError
-from acidctl.iceberg.catalogs.store_io import StoreIO
+from acidctl.iceberg.catalogs.store_io import store_io
 from acidctl.iceberg.private_api import url_of
 from acidctl.iceberg.target import hive_columns
 from acidctl.location.warehouse import overlap
@@ -58,7 +58,7 @@ class MetastoreCatalog(NoopCatalog):
 
     def __init__(self, metastore: Metastore, storage: Mapping[str, str] | None) -> None:
         super().__init__("hive")
-        self._metastore, self._io = metastore, StoreIO(storage)
+        self._metastore, self._io = metastore, store_io(storage)
         self._storage = storage
 
     def load_table(self, identifier: str | Identifier) -> Table:

@@ -83,6 +83,7 @@ def open_target(
     require_pyiceberg()
     from pyiceberg.catalog import load_catalog
 
+    from acidctl.iceberg.catalogs.store_io import store_io, use_stores
     from acidctl.iceberg.private_api import DirectoryCatalog
 
     if metastore:
@@ -94,10 +95,12 @@ def open_target(
     if not text.startswith(PREFIX):
         if location is not None:
             raise UsageProblem("--target-location is for tables of a catalog", f"{text} is a directory itself", "")
+        if settings:
+            raise UsageProblem("--catalog-option is for catalogs", f"{text} is a directory", "leave it out")
         fs, path = open_location(text, storage)
         if fs.is_local:  # a store that follows no links needs a directory that exists
             fs, _ = open_location(parent_of(path), storage)
-        return OpenedTarget(DirectoryCatalog(fs, path, dict(settings)), "", fs.display(path))
+        return OpenedTarget(DirectoryCatalog(fs, path, store_io(storage)), "", fs.display(path))
     name, _, table = text.removeprefix(PREFIX).partition("/")
     if not name or table.count(".") < 1 or not all(table.split(".")):
         raise UsageProblem(f"{text} names no table", "", f"write {PREFIX}CATALOG/db.table, or a directory")
@@ -107,6 +110,7 @@ def open_target(
         why = str(error) or type(error).__name__
         hint = "check its settings in ~/.pyiceberg.yaml, or those of --catalog-option type=sql --catalog-option uri=..."
         raise UsageProblem(f"the catalog {name} cannot be used", why, hint) from error
+    use_stores(catalog, storage)
     return OpenedTarget(catalog, table, location)
 
 

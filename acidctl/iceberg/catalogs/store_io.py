@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from io import BytesIO
-from typing import cast
+from typing import Any, cast
 
-from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
+from pyiceberg.catalog import Catalog
+from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, InputStream, OutputFile, OutputStream
 
 from acidctl.base.errors import NotFoundError
 from acidctl.iceberg.copy import open_file
 from acidctl.storage.port import FileSystem, parent_of
 from acidctl.storage.registry import open_location
 
+_STORAGE = "acidctl.storage"
+"""The property of a catalog in this process with the options of the stores."""
+
 
 class StoreIO(FileIO):
     """The files of all stores that acidctl knows.
 
     Args:
-        storage: options of the stores.
+        properties: of the catalog; :func:`use_stores` puts the options of the stores there.
     """
 
-    def __init__(self, storage: Mapping[str, str] | None) -> None:
-        super().__init__({})
-        self._storage = storage
+    def __init__(self, properties: Mapping[str, Any]) -> None:
+        super().__init__(dict(properties))
+        self._storage: Mapping[str, str] | None = properties.get(_STORAGE)
 
     def new_input(self, location: str) -> InputFile:
         """Return a file to read."""
@@ -38,6 +42,18 @@ class StoreIO(FileIO):
         """Remove a file."""
         fs, path = open_file(location if isinstance(location, str) else location.location, self._storage)
         fs.remove_tree(path)
+
+
+def store_io(storage: Mapping[str, str] | None) -> StoreIO:
+    """Return the files of all stores by these options."""
+    return StoreIO({_STORAGE: storage})
+
+
+def use_stores(catalog: Catalog, storage: Mapping[str, str] | None) -> None:
+    """Let a catalog reach its tables' metadata as acidctl reaches their data, unless its settings name another way."""
+    if not catalog.properties.get(PY_IO_IMPL):
+        name = f"{StoreIO.__module__}.{StoreIO.__qualname__}"
+        catalog.properties = {**catalog.properties, PY_IO_IMPL: name, _STORAGE: cast(str, storage)}
 
 
 def _make_folder(url: str, storage: Mapping[str, str] | None) -> None:

@@ -58,21 +58,25 @@ def copy_table(
     check(request)
     place = selection.places[0]
     shown = request.source if not is_hive_name(place) else place
-    plan = request.plan()
+    plan, is_first = request.plan(), request.target is None
 
     def outcome(result: Result, snapshot: int | None = None, proof: str = "") -> Migrated:
         return Migrated(
             location=shown,
             result=result,
             target=options.to,
+            is_first=is_first,
             rows=plan.rows,
             deleted=plan.deleted,
+            dead=plan.dead,
             files=len(plan.files),
             bytes=plan.bytes,
             format=str(plan.format),
             why=plan.why,
             encoded=plan.encoded,
             columns=request.columns,
+            hive_types=request.hive_types,
+            column_notes=request.column_notes(plan.encoded),
             notes=request.notes,
             snapshot=snapshot,
             proof=proof,
@@ -114,7 +118,7 @@ def copy_table(
         jobs = options.jobs or _JOBS
         snapshot, proof = request.carry_out(plan, jobs, progress.advance, proof=options.proof, engine=engine)
     done = outcome(Result.WRITTEN, snapshot, proof)
-    facts = {"target": options.to, "snapshotId": snapshot, "bytes": done.bytes, "proof": proof or None}
+    facts = {"target": options.to, "snapshotId": snapshot, "proof": proof or None}
     request.log({**facts, **done.amounts()}, events.warn)
     yield done
 

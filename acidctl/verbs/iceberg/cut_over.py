@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.arguments import HIVE, HiveName, is_hive_name
 from acidctl.outcome import Result
 from acidctl.verbs.events import Events, Question
@@ -64,6 +64,7 @@ class CutOver:
             if options.dry_run:
                 return
             swap.recover()
+            self._log("undone cut-over", names, swap.kept, swap.source)
             yield self._outcome(Result.WRITTEN, names)
             if options.back:
                 return
@@ -76,11 +77,56 @@ class CutOver:
                 )
             yield from self._back()
             return
+        elif state is State.UNCHECKED:
+            yield from self._finish()
+            return
         elif state is State.AFTER:
             names = f"{swap.source} is the Iceberg table already, and the Hive table is {swap.kept}"
             yield self._outcome(Result.NOTHING_TO_DO, names)
             return
         yield from self._forward()
+
+    def _finish(self) -> Iterator[Migrated]:
+        """Make the check of a run that ended after the renamings; another run may make it while this one waits."""
+        from acidctl.iceberg.cut_over import State
+
+        swap = self._swap
+        names = f"{swap.source} is the Iceberg table, and the Hive table is {swap.kept}"
+        more = (
+            "a run ended before it looked for late commits: this is done now, and the names change back if there is one"
+        )
+        yield from self._ask(f"{names}; {more}")
+        if self._options.dry_run:
+            return
+        with swap.locked(swap.kept, swap.source, wait=self._options.window) as held:
+            if (state := swap.state()) is State.UNCHECKED:
+                current = self._target(swap.source)
+                swap.finish(held, current.metadata if current.is_as_tagged else "")
+                self._warn_of_late_statements()
+            elif state is not State.AFTER:
+                raise ConflictError("another run has changed the names meanwhile", "", "run it again")
+        if state is State.UNCHECKED:
+            self._log("cut-over", names, swap.source, swap.kept, current.snapshot_id)
+        yield self._outcome(Result.WRITTEN if state is State.UNCHECKED else Result.NOTHING_TO_DO, names)
+
+    def _log(self, kind: str, names: str, before: str, after: str, snapshot: int | None = None) -> None:
+        """Log a change of names in the directory of the Hive table.
+
+        Args:
+            before, after: its names.
+        """
+        from acidctl.iceberg.target import TAG
+        from acidctl.location.change.work_log import Fact, LogEntry, log_done
+        from acidctl.storage.registry import open_location
+
+        try:
+            fs, path = open_location(self._swap.directory_of(after), self._selection.storage)
+        except AcidctlError as error:  # the names have changed all the same
+            self._events.warn(f"the {kind} is not in the log: {error}")
+            return
+        facts: dict[str, Fact] = {"kind": kind, "renamed": names, "from": before, "to": after, "copy": self._swap.copy}
+        facts |= {"tag": TAG, "snapshotId": snapshot} if snapshot is not None else {}
+        log_done(fs, path, LogEntry("migrate", Result.WRITTEN.value, facts=facts), self._events.warn)
 
     def _forward(self) -> Iterator[Migrated]:
         swap, options = self._swap, replace(self._options, catch_up=True)
@@ -110,6 +156,7 @@ class CutOver:
             target.tag()
             swap.forward(held, seen, self._made, target.metadata)
             self._warn_of_late_statements()
+        self._log("cut-over", names, swap.source, swap.kept, target.snapshot_id)
         yield from last
         yield self._outcome(Result.WRITTEN, names, target.snapshot_id)
 
@@ -140,6 +187,7 @@ class CutOver:
                 self._target(swap.copy).return_to_tag()
             except AcidctlError as error:
                 self._events.warn(f"{swap.copy} keeps what was written to it, and cannot catch up any more: {error}")
+        self._log("back", names, swap.kept, swap.source, current.snapshot_id)
         yield self._outcome(Result.WRITTEN, names)
 
     def _outcome(self, result: Result, names: str, snapshot: int | None = None) -> Migrated:

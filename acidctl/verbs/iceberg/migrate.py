@@ -8,10 +8,11 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.iceberg.catalogs.open_target import require_pyiceberg
 from acidctl.location.arguments import HIVE, HiveName, is_hive_name
-from acidctl.outcome import Result
+from acidctl.outcome import TIME_IS_UP, Result
 from acidctl.verbs.events import Events, Question
 from acidctl.verbs.iceberg.copying import copy_table
 from acidctl.verbs.iceberg.cut_over import CutOver
@@ -58,9 +59,10 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
     places, left = _places(selection)
     if left:
         events.note(f"not copied again, because the copy has taken the name: {some_of(left)}")
+    until = Deadline.after(options.deadline)
     if events.shows_plans and not (options.dry_run or options.prove):
         due: list[str] = []
-        for planned in _migrate_each(places, selection, replace(options, dry_run=True), events):
+        for planned in _migrate_each(places, selection, replace(options, dry_run=True), events, until):
             due += [planned.location] * (planned.result is Result.PLANNED or options.proof == "full")
             yield planned
         if not due:
@@ -68,7 +70,7 @@ def migrate(selection: Selection, options: MigrateOptions, events: Events) -> It
         what = human_count(len(due), "table")
         events.confirm(Question(f"{what} would be copied", f"Copy {what}?", "nothing was copied", tuple(due)))
         places = due
-    yield from _migrate_each(places, selection, options, events)
+    yield from _migrate_each(places, selection, options, events, until)
 
 
 def _repeated(selection: Selection, options: MigrateOptions, events: Events) -> Iterator[Migrated]:
@@ -124,10 +126,30 @@ def _places(selection: Selection) -> tuple[list[str], list[str]]:
 
 
 def _migrate_each(
-    places: Sequence[str], selection: Selection, options: MigrateOptions, events: Events
+    places: Sequence[str],
+    selection: Selection,
+    options: MigrateOptions,
+    events: Events,
+    until: Deadline | None = None,
 ) -> Iterator[Migrated]:
-    """Yield the outcomes of tables, without a question; what fails is reported to `events`."""
+    """Yield the outcomes of tables, without a question; what fails is reported to `events`.
+
+    First copies that a run before has made are left out, so that the same line goes on after it.
+    """
+    from acidctl.iceberg.request import CopyExists
+
+    copied: list[str] = []
     for place in places:
+        if until and until.is_over and not options.dry_run:
+            yield Migrated(
+                location=place,
+                result=Result.POSTPONED,
+                reasons=(TIME_IS_UP,),
+                target=options.to,
+                encoded={},
+                columns={},
+            )
+            continue
         table = HiveName.parse(place).table if is_hive_name(place) else ""
         target = replace(options, to=options.to.replace(TABLE, table))
         resolver = selection.resolver.refreshed()  # lists and a lock of its own: other tables take their time
@@ -135,5 +157,9 @@ def _migrate_each(
             with closing(resolver.warehouse) if resolver.warehouse else nullcontext():
                 one = replace(selection, places=(place,), resolver=resolver)
                 yield from copy_table(one, target, events, asks=False)
+        except CopyExists:
+            copied.append(place)
         except AcidctlError as error:
             events.failed(place, error)
+    if copied:
+        events.note(f"copied before: {some_of(copied)}; --catch-up brings what was copied up to date")

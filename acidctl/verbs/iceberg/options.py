@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from acidctl.outcome import Outcome, Remark, Result
+from acidctl.outcome import Details, Outcome, Remark, Result
 from acidctl.verbs.engine import EngineOptions
 from acidctl.verbs.options import REQUIRED, Kind, option
 from acidctl.wording import human_bytes, human_count
@@ -78,7 +78,16 @@ class MigrateOptions(EngineOptions):
         help="Copy nothing: print SQL for this engine, which compares the sums of both tables with those that acidctl "
         "reads of the Hive table.",
     )
+    deadline: float | None = option(
+        None, "--deadline", kind=Kind.DURATION, help="With a pattern: begin no further table after this long, e.g. 6h."
+    )
     jobs: int | None = option(None, "--jobs", kind=Kind.COUNT, help="Files at a time of --engine local; by default 4.")
+
+
+_NO_ORC = "DuckDB, polars, Snowflake and BigQuery read no Iceberg table with ORC files; --format parquet is for them"
+_LOST = "not copied: ROW__IDs and earlier states; properties, grants, constraints and statistics of the table"
+_MOST_COLUMNS = 20
+"""The most columns of a plan that are all shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +96,17 @@ class Migrated(Outcome):
 
     Attributes:
         target: the Iceberg table, as the user named it.
+        is_first: there was no copy before.
         rows, deleted: rows that the copy gets, and rows of the copy that are gone.
+        dead: rows of the Hive table's files that deletes have removed, and that the copy does not show.
         files, bytes: to copy, or copied.
         format: of the data files; empty if only names change.
         why: the reason for the format if it was chosen now, or what is wrong with it.
         encoded: columns that are encoded again, with the reason.
         columns: the columns of the copy with Iceberg's types.
-        notes: changes of columns, and what Iceberg does not keep, in words.
+        hive_types: the columns of the Hive table with its types, also those that are left out.
+        column_notes: what is special about a column, in words.
+        notes: changes of columns, and what was seen on the way, in words.
         snapshot: the id of the new snapshot; None if there is none.
         proof: how the rows of both were compared; empty if they were not.
         statements: SQL by which an engine compares them.
@@ -101,14 +114,18 @@ class Migrated(Outcome):
     """
 
     target: str
+    is_first: bool = False
     rows: int = 0
     deleted: int = 0
+    dead: int = 0
     files: int = 0
     bytes: int = 0
     format: str = ""
     why: str = ""
     encoded: Mapping[str, str]
     columns: Mapping[str, str]
+    hive_types: Mapping[str, str] = field(default_factory=dict)
+    column_notes: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     snapshot: int | None = None
     proof: str = ""
@@ -120,6 +137,8 @@ class Migrated(Outcome):
         return "to copy" if self.result is Result.PLANNED else super().heading
 
     def line(self) -> str:
+        if self.result is Result.POSTPONED:
+            return super().line()
         if self.names:
             return f"{self.location}: {self.names}"
         proof = f"; {self.proof}" if self.proof else ""
@@ -127,20 +146,45 @@ class Migrated(Outcome):
             return f"{self.location}: {self.target} has the same rows already{proof}"
         amounts = [human_count(self.rows, "new row")] * bool(self.rows or not self.deleted)
         amounts += [human_count(self.deleted, "row") + " less"] * bool(self.deleted)
+        amounts += [human_count(self.dead, "dead row") + " left out"] * bool(self.dead)
         planned = " (planned)" if self.result is Result.PLANNED else ""
         size = f"{human_count(self.files, 'file')}, {human_bytes(self.bytes)}"
         return f"{self.location}: copy to {self.target}{planned}: {', '.join(amounts)} ({size}){proof}"
 
+    def details(self, *, every: bool) -> Details | None:
+        if self.result is not Result.PLANNED or not self.columns:
+            return None
+        columns = ("column", "hive", "iceberg", "note")
+        rows = [
+            (name, kind, self.columns.get(name, "-"), self.column_notes.get(name, ""))
+            for name, kind in self.hive_types.items()
+        ]
+        if every or len(rows) <= _MOST_COLUMNS:
+            return Details(columns, tuple(rows))
+        some = [row for row in rows if row[-1]]
+        rest = human_count(len(rows) - len(some), "column") + " without a note"
+        return Details(columns, (*some, (rest, "", "", "")), is_folded=True)
+
     def remarks(self) -> Iterator[Remark]:
-        if self.why:
-            yield Remark(self.why)
-        for name, why in self.encoded.items():
-            yield Remark(f"column {name} is encoded again: {why}")
-        for text in self.notes:
-            yield Remark(text)
+        return map(Remark, self._notes)
+
+    @property
+    def _notes(self) -> list[str]:
+        """The remarks; a plan has those about columns in its table."""
+        about = self.column_notes.items() if self.result is Result.WRITTEN else ()
+        is_plan = self.is_first and self.result is Result.PLANNED
+        return [
+            *[self.why] * bool(self.why),
+            *[_NO_ORC] * (self.is_first and self.format == "orc"),
+            *(f"column {name}: {text}" for name, text in about),
+            *self.notes,
+            *[_LOST] * is_plan,
+        ]
 
     def amounts(self) -> Mapping[str, int]:
-        return {"inserted": self.rows, "deleted": self.deleted, "files": self.files}
+        rows = {"inserted": self.rows, "deleted": self.deleted}
+        rows |= {"dead": self.dead} if self.dead else {}
+        return {**rows, "files": self.files, "bytes": self.bytes}
 
     def bytes_by_use(self) -> Mapping[str, int]:
         return {"written": self.bytes}
@@ -153,10 +197,15 @@ class Migrated(Outcome):
             "snapshotId": self.snapshot,
             "filesCopied": self.files,
             "bytesCopied": self.bytes,
+            "bytes": self.bytes,
             "rowsAdded": self.rows,
+            "rowsDead": self.dead,
             "positionDeletes": self.deleted,
             "columnsEncoded": dict(self.encoded),
             "columns": dict(self.columns),
+            "hiveTypes": dict(self.hive_types),
+            "columnNotes": dict(self.column_notes),
+            "notes": self._notes,
             "proof": self.proof or None,
             **({"statements": self.statements} if self.statements else {}),
             "names": self.names or None,

@@ -63,10 +63,7 @@ def test_another_value_in_a_column_stops_the_commit(
         with pytest.raises(VerifyError, match=f"other values in column {column}"):
             copy(table, to)
     assert (rows(to), list((to / "data").iterdir())) == ([], [])
-    assert (copy(table, to).notes, len(rows(to))) == (
-        ("nanoseconds of t are cut to microseconds",),
-        2,
-    )
+    assert (copy(table, to).column_notes, len(rows(to))) == ({"t": "nanoseconds are cut to microseconds"}, 2)
     monkeypatch.setattr(Target, "read", _read(change))
     with pytest.raises(VerifyError, match=f"other values in column {column}"):
         copy(table, to, proof="full")
