@@ -1,7 +1,8 @@
 """Find what holds back cleanings, and which entries of the queue are stuck, in one view of a metastore.
 
 Hive 4 cleans an entry when all transactions that began before its compaction's commit have ended, whatever tables they
-use. Hive 3 cleans an entry when the locks that were on its location when the cleaner first saw it are gone.
+use. Hive 4.2 waits only for transactions that read the table. Hive 3 cleans an entry when the locks that were on its
+location when the cleaner first saw it are gone.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def find_stuck_entries(metastore: Metastore) -> QueueView:
     """Return the stuck entries of the whole queue."""
     # Transactions come before the queue: an entry of an ended transaction is then certain.
     switches, known, entries = find_switches(metastore), find_transactions(metastore), find_compactions(metastore)
-    locks = () if switches.is_hive4 else find_locks(metastore)
+    locks = find_locks(metastore) if switches.waits_for_locks else ()
     return QueueView(known=known, switches=switches, stuck=tuple(find_stuck(entries, known, switches, locks)))
 
 
@@ -116,7 +117,7 @@ def find_held_back_or_stuck(
     def is_meant(entry: Compaction) -> bool:
         return holds(f"{entry.database}.{entry.table}") or is_named(names, entry.database, entry.table, entry.partition)
 
-    stuck = find_stuck(entries, known, switches, () if switches.is_hive4 else locks)
+    stuck = find_stuck(entries, known, switches, locks if switches.waits_for_locks else ())
     ready = {entry.key: entry for entry in entries if entry.state == READY and is_meant(entry)}
     held = [replace(location, entry=ready.pop(location.key, None)) for location in waiting]
     held += map(Waiting.of_entry, ready.values())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
-from acidctl.metastore.activity import KnownTxns, Lock
+from acidctl.metastore.activity import KnownTxns, Lock, key_of
 from acidctl.metastore.queue import COMPACTIONS, INITIATED, READY, WAITING_STATES, WORKING, Compaction
 from acidctl.metastore.server import Switches
 
@@ -40,7 +40,7 @@ class Stuck:
     Attributes:
         seconds: how long it has been in its state, if known.
         blockers: of a blocked entry, the oldest open transactions below its `next_txn`; `blocker_count` counts all.
-        locks: before Hive 4, the locks on its location that block it.
+        locks: before Hive 4, the locks on its location that block it; from Hive 4.2 on, those on its table.
         failures: of a location that was given up, its number of consecutive failed compactions.
     """
 
@@ -64,8 +64,13 @@ def find_stuck(
     Args:
         entries: the whole queue and its history, listed after `known`: if a transaction had ended by then, its entry
             is up to date.
-        locks: of all tables; needed only before Hive 4.
+        locks: of all tables; needed only where :attr:`Switches.waits_for_locks`.
     """
+
+    def place(one: Lock | Compaction) -> tuple[str, str, str]:
+        # Hive 3 waits for locks on the location itself, not on its table; Hive 4.2 for readers of the table.
+        return key_of(one.database, one.table, "" if switches.by_write_id else one.partition)
+
     open_ids = sorted(txn.id for txn in known.open)
     last_taken: dict[str, float] = {}
     for entry in entries:
@@ -74,18 +79,15 @@ def find_stuck(
     held_locks: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
     for lock in locks:
         if not lock.is_waiting:
-            held_locks[lock.key].append(lock)
+            held_locks[place(lock)].append(lock)
     stuck: list[Stuck | None] = []
     for entry in entries:
         if entry.state == INITIATED:
             stuck.append(_waiting(entry, known, switches, last_taken))
         elif entry.state == WORKING:
             stuck.append(_working(entry, known, switches, frozenset(open_ids)))
-        elif entry.state == READY and switches.is_hive4:
-            stuck.append(_ready(entry, known, switches, open_ids))
-        elif entry.state == READY and entry.key in held_locks:
-            # Hive 3 waits for locks on the location itself, not on its table.
-            stuck.append(Stuck(entry, Cause.BLOCKED, locks=tuple(held_locks[entry.key])))
+        elif entry.state == READY:
+            stuck.append(_ready(entry, known, switches, open_ids, held_locks.get(place(entry), ())))
     given_up_locations = [
         Stuck(last, Cause.GIVEN_UP, known.age(last.ended), failures=count)
         for last, count in given_up(entries, switches.most_failures)
@@ -117,10 +119,14 @@ def _working(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: 
     return None
 
 
-def _ready(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: Sequence[int]) -> Stuck | None:
+def _ready(
+    entry: Compaction, known: KnownTxns, switches: Switches, open_ids: Sequence[int], locks: Sequence[Lock]
+) -> Stuck | None:
     waited = known.age(entry.committed)
     if entry.txn and entry.kind in COMPACTIONS and entry.txn in known.aborted_ids:
         return Stuck(entry, Cause.TXN_ABORTED, waited)
+    if locks:
+        return Stuck(entry, Cause.BLOCKED, waited, locks=tuple(locks))
     if entry.next_txn and not switches.by_write_id:
         count = bisect_left(open_ids, entry.next_txn)
         if count:

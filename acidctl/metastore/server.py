@@ -40,6 +40,14 @@ class Switches:
     most_failures: int = 2
     pool_timeout: float = 43200.0
 
+    @property
+    def waits_for_locks(self) -> bool:
+        """Whether the cleaner waits for readers of the table: those before Hive 4, and from 4.2 on those registered.
+
+        No call lists what is registered, but who is registered also has a lock.
+        """
+        return not self.is_hive4 or self.by_write_id
+
 
 def find_switches(metastore: Metastore) -> Switches:
     """Read a server's configuration."""
@@ -68,10 +76,15 @@ def find_switches(metastore: Metastore) -> Switches:
         initiator=initiator,
         cleaner=is_on("compactor.cleaner.on") if is_hive4 else initiator,
         keeps_house=(is_on("housekeeping.threads.on") if is_hive4 else initiator) or _HOUSE_KEEPER in always,
-        by_write_id=is_on("txn.use.minhistorywriteid"),
+        by_write_id=waits_by_write_id(metastore),
         most_failures=number("compactor.initiator.failed.compacts.threshold", 2),
         pool_timeout=seconds("compactor.worker.pool.timeout", 43200.0),
     )
+
+
+def waits_by_write_id(metastore: Metastore) -> bool:
+    """Return whether a transaction holds back the cleaning of only those tables that it reads (default in Hive 4.2)."""
+    return _value_of(metastore, "txn.use.minhistorywriteid").strip().lower() == "true"
 
 
 def txn_timeout(metastore: Metastore) -> float:

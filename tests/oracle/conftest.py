@@ -45,7 +45,7 @@ SEEDS = ("ACIDCTL_HIVE_SEED", "ACIDCTL_STORY_SEED")
 
 @pytest.fixture(scope="session")
 def real_hives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], HiveServer]]:
-    """``real_hives(3)``: Hive 3.1.3, ``real_hives(4)``: Hive 4.0.1, each started once, when it is needed."""
+    """``real_hives(3)``: Hive 3.1.3, ``(4)``: 4.0.1, ``(42)``: 4.2.1, each started once, when it is needed."""
     with ExitStack() as running:
 
         @cache

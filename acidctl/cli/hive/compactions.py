@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -24,10 +25,17 @@ _STYLES = {
 }  # fmt: skip
 
 
-def _remark(entry: Record) -> str:
+def _remark(entry: Record, *, by_write_id: bool) -> str:
     job = f"job {entry['job']}" if entry["job"] else ""
-    waits = f"waits for the transactions below {entry['nextTxn']}" if entry["nextTxn"] and not entry["ended"] else ""
+    waits = ""
+    if _waits_for_cleaner(entry):
+        below = f"transactions below {entry['nextTxn']}"
+        waits = f"waits for {below} that read the table" if by_write_id else f"waits for the {below}"
     return sentence(entry["error"], job, waits)
+
+
+def _waits_for_cleaner(entry: Record) -> bool:
+    return bool(entry["nextTxn"] and not entry["ended"])
 
 
 _KEYS = (
@@ -42,15 +50,11 @@ _FIRST = (
     column("state", style=lambda entry: _STYLES.get(entry["state"], "red")),
     column("age", text=age_text, right=True),
 )
-_LAYOUT = Layout(
-    (
-        *_FIRST,
-        column("pool", worth=2, beside=True),
-        column("started (UTC)", "started", on_screen, worth=3, beside=True),
-        column("worker", worth=4),
-    ),
-    "what is known",
-    _remark,
+_COLUMNS = (
+    *_FIRST,
+    column("pool", worth=2, beside=True),
+    column("started (UTC)", "started", on_screen, worth=3, beside=True),
+    column("worker", worth=4),
 )
 _STUCK_LAYOUT = Layout(_FIRST, "why, and what frees it", lambda entry: f"{entry['why']}; {entry['frees']}")
 
@@ -76,6 +80,7 @@ def command(
     from acidctl.location.arguments import HiveName
     from acidctl.metastore.activity import now_by
     from acidctl.metastore.queue import find_compactions, is_wanted
+    from acidctl.metastore.server import waits_by_write_id
 
     wanted, tables = {"pool": pool, "state": state}, as_hive_names(names)
     if len(tables) == 1 and not (name := HiveName.parse(tables[0])).is_pattern:
@@ -89,7 +94,10 @@ def command(
         now = now_by(
             when for entry in entries for when in (entry.enqueued, entry.started, entry.committed, entry.ended)
         )
-        return view.show([entry_record(entry, now) for entry in entries], _KEYS, _LAYOUT, "no compactions")
+        records = [entry_record(entry, now) for entry in entries]
+        by_write_id = any(map(_waits_for_cleaner, records)) and waits_by_write_id(metastore)
+        layout = Layout(_COLUMNS, "what is known", partial(_remark, by_write_id=by_write_id))
+        return view.show(records, _KEYS, layout, "no compactions")
     queue = find_stuck_entries(metastore)
     records = [
         {

@@ -152,6 +152,21 @@ def test_locks_hold_it_back_on_hive_3(ask: Ask, fake3: FakeHive) -> None:
     assert stuck(ask, fake3) == {id_: "blocked", other: "blocked"}  # two spellings of one partition
 
 
+def test_where_writes_decide_readers_of_the_table_hold_back_its_cleaning(ask: Ask, fake4: FakeHive) -> None:
+    """As in Hive 4.2: an open transaction alone holds back nothing."""
+    other = fake4.begin()
+    waits = fake4.entry("s", "t", "ready for cleaning", "day=1", committed=100, next_txn=other + 9)
+    assert "waits for the transactions below" in ask(fake4, "compactions").out
+    assert stuck(ask, fake4) == {waits: "blocked"}
+    fake4.config["metastore.txn.use.minhistorywriteid"] = "true"
+    assert "that read the table" in " ".join(ask(fake4, "compactions").out.split())
+    assert stuck(ask, fake4) == {}
+    lock = fake4.lock("s", "t", "day=2", txn=other)
+    assert stuck(ask, fake4) == {waits: "blocked"}
+    (one,) = ask(fake4, "compactions", "--stuck", "-o", "jsonl").lines()
+    assert one["blockers"] == [lock]
+
+
 @pytest.mark.parametrize(
     ("states", "given_up"),
     [

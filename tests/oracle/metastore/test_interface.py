@@ -20,7 +20,7 @@ from acidctl.metastore.wire import Method, Struct
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
-VERSIONS = (2, 3, 4, 41)
+VERSIONS = (2, 3, 4, 41, 42)
 DECLARED = {name: getattr(interface, name) for name in interface.INTERFACE.declarations}
 METHODS = [one for one in DECLARED.values() if isinstance(one, Method)]
 ENUMS = {
@@ -89,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("interface")
 
 
-@pytest.fixture(params=VERSIONS, ids=["hive-2.3", "hive-3.1", "hive-4.0", "hive-4.1"])
+@pytest.fixture(params=VERSIONS, ids=["hive-2.3", "hive-3.1", "hive-4.0", "hive-4.1", "hive-4.2"])
 def hives(request: pytest.FixtureRequest, folder: Path) -> dict[str, Any]:
     found = judged(request.param, folder)
     return pytest.skip(found) if isinstance(found, str) else found | {"version": request.param}

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(3600)]
 
 COUNT = int(os.environ.get("ACIDCTL_LIST_HISTORIES", "3"))
 FIRST = int(os.environ.get("ACIDCTL_LIST_SEED", "1"))
-VERSIONS = {2: "hive-2.3", 3: "hive-3.1", 4: "hive-4.0", **({41: "hive-4.1"} if COUNT > 3 else {})}
+VERSIONS = {2: "hive-2.3", 3: "hive-3.1", 4: "hive-4.0", 42: "hive-4.2", **({41: "hive-4.1"} if COUNT > 3 else {})}
 TABLES = ("db.orders", "db.items", "other.t", "other.never_written")
 STEPS = 25
 

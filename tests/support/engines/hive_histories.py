@@ -119,7 +119,7 @@ class History:
         write_ids, transactions = self.lists()
         assert ours(self.path, write_ids, transactions) == rows, self.statements
         # Hive 3 does not read all that Hive 4 writes, and rule R2 says so.
-        readers = ("hive3", "hive4")[self.hive.version - 3 :]
+        readers = ("hive3", "hive4")[self.hive.version > 3 :]
         for report in check(self.path, depth=Depth.DEEP, readers=readers, write_ids=write_ids, txns=transactions):
             # Remarks are right: obsolete directories, write ids of statements that met no row.
             told = [one for one in report.findings if one.severity is not Severity.INFO]

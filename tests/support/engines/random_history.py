@@ -78,7 +78,9 @@ class RandomHistory(HiveTable):
             error.add_note(f"Hive {self.hive.version}, seed {self._seed}: {self.statements}")
             raise
         finally:
-            self.hive.sql(*(f"set {name}={_AT_FIRST.get(name, 'true')}" for name in _SETTINGS[self.hive.version]))
+            self.hive.sql(
+                *(f"set {name}={_AT_FIRST.get(name, 'true')}" for name in _SETTINGS[min(self.hive.version, 4)])
+            )
             self.hive.set("hive.local.time.zone", "LOCAL")
 
     def rows_by_location(self) -> dict[str, Rows]:
@@ -196,7 +198,7 @@ class RandomHistory(HiveTable):
         self._insert_many()
 
     def _set(self) -> None:
-        name = self._chance.choice(_SETTINGS[self.hive.version])
+        name = self._chance.choice(_SETTINGS[min(self.hive.version, 4)])
         if self._days and ("split.update" in name or "sort.dynamic" in name):
             return  # Hive's own faults, which have tests of their own
         self.run(f"set {name}={self._chance.choice(['true', 'false'])}")

@@ -133,7 +133,7 @@ class HiveTable:
         """Nothing is wrong with the table, for any Hive that reads what this one writes."""
         # Hive 3 does not read all that Hive 4 writes, and rule R2 says so.
         ids = self.write_ids
-        readers = ("hive3", "hive4")[self.hive.version - 3 :]
+        readers = ("hive3", "hive4")[self.hive.version > 3 :]
         for report in check(self.path, depth=Depth.DEEP, readers=readers, write_ids=ids and str(ids)):
             # Remarks are right: obsolete directories, write ids of statements that met no row; streams have no index.
             told = [one for one in report.findings if one.severity is not Severity.INFO and one.rule != "R15"]

@@ -183,7 +183,7 @@ class Story:
         return sorted(rows)
 
     def _validate(self, location: Location) -> None:
-        readers = ("hive3", "hive4")[self._hive.version - 3 :]
+        readers = ("hive3", "hive4")[self._hive.version > 3 :]
         report = location.validate(Depth.DEEP, readers=readers, ignored=("V19",), tasks=ReadingTasks(jobs=1))
         told = [one for one in report.findings if one.severity is not Severity.INFO and one.rule != "R15"]
         assert not told, (location.path, told, self.statements)

@@ -29,7 +29,7 @@ MOMENTS = (
     *("2021-04-04 01:45:00", "2021-10-03 02:15:00", "2021-11-07 00:30:00.123", "2038-01-19 03:14:08"),
 )
 
-_JAVAS = {3: "America/Los_Angeles", 4: "Asia/Kolkata"}
+_JAVAS = {3: "America/Los_Angeles", 4: "Asia/Kolkata", 42: "America/St_Johns"}
 """In which daylight saving time has gaps, or offsets are no whole hours."""
 
 

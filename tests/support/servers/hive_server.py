@@ -1,4 +1,4 @@
-"""A real Hive, 3.1.3 (MapReduce in its own process) or 4.0.1 (Tez in its own process), that runs SQL from a test.
+"""A real Hive, 3.1.3 (MapReduce in its own process), 4.0.1 or 4.2.1 (Tez in theirs), that runs SQL from a test.
 
 python -m support.servers.hive_server 4 DIRECTORY   # statements on lines of the input, rows as JSON
 """
@@ -16,6 +16,7 @@ from zipfile import ZipFile
 
 from support.servers.hdfs_server import ServerUnavailable, free_ports
 from support.servers.jars import fetch
+from support.servers.java_of_version import java_for
 from support.servers.jvm import Process, command, write_site
 from support.servers.metastore_schema import database, prepare_schema
 
@@ -40,7 +41,7 @@ class HiveServer:
     """One session, started by the constructor and ended by :meth:`stop`; a statement at a time.
 
     Args:
-        version: 3 or 4.
+        version: 3, 4, or 42 for 4.2.1.
         directory: for the warehouse, scratch files, logs, and the metastore's database unless `metastore` is given.
         metastore: ``thrift://...`` of a server; without, Hive is its own metastore.
         more: properties, besides or instead of those that stand here.
@@ -59,6 +60,7 @@ class HiveServer:
         self.version = version
         self.warehouse = directory / "warehouse"
         folder = fetch(f"hive{version}")
+        classes = fetch("hive4" if version == 42 else f"hive{version}") / "classes"
         if not metastore:
             prepare_schema(version, directory)
         conf = directory / "hive-conf"  # a metastore may have its own in `directory`
@@ -67,12 +69,11 @@ class HiveServer:
         write_site(conf / "core-site.xml", {"fs.AbstractFileSystem.file.impl": "DiskContext"})
         (conf / "hive-log4j2.properties").write_text(_LOG4J)
         (conf / "log4j2.properties").write_text(_LOG4J)
-        path = [conf, *_without_its_jar(version, folder, directory), folder / "classes", folder / "lib/*"]
+        path = [conf, *_without_its_jar(version, folder, directory), classes, folder / "lib/*"]
         main = ["Sql"] if version > 3 else ["Launch", ":".join(str(part) for part in path), "Sql"]
-        whole = path if version > 3 else [folder / "classes"]
-        self._process = Process(
-            command(whole, *main, heap="1g", home=directory, options=["-Xmn320m"]), directory / "hive.log", pipes=True
-        )
+        whole = path if version > 3 else [classes]
+        line = command(whole, *main, heap="1g", home=directory, java=java_for(version), options=["-Xmn320m"])
+        self._process = Process(line, directory / "hive.log", pipes=True)
         try:
             self._answer()
         except BaseException:
@@ -198,7 +199,9 @@ def _is_open(port: int) -> bool:
 
 
 def _properties(version: int, directory: Path, metastore: str) -> dict[str, str]:
-    where = {"hive.metastore.uris": metastore} if metastore else {"hive.metastore.uris": "", **database(directory)}
+    where = (
+        {"hive.metastore.uris": metastore} if metastore else {"hive.metastore.uris": "", **database(directory, version)}
+    )
     return {
         **where,
         "hive.metastore.warehouse.dir": f"{directory}/warehouse",

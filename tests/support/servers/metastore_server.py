@@ -1,4 +1,4 @@
-"""A Hive metastore, 2.3.10, 3.1.3, 4.0.1 or 4.1.0, of its own process, on Derby, that speaks thrift.
+"""A Hive metastore, 2.3.10, 3.1.3, 4.0.1, 4.1.0 or 4.2.1, of its own process, on Derby, that speaks thrift.
 
 python -m support.servers.metastore_server 4 DIRECTORY   # prints its address; ends with the input
 python -m support.servers.metastore_server 4 DIRECTORY kerberos=privacy tls     # ways of `metastore_ways`: WAYS
@@ -15,6 +15,7 @@ from pathlib import Path
 from support.servers import metastore_of_pyspark
 from support.servers.hdfs_server import free_ports
 from support.servers.jars import fetch
+from support.servers.java_of_version import java_for
 from support.servers.jvm import Process, command, write_site
 from support.servers.metastore_schema import class_path, database, make_schema, prepare_schema
 from support.servers.metastore_ways import Way, way
@@ -32,14 +33,14 @@ class MetastoreServer:
     """Started by the constructor, ended by :meth:`stop`.
 
     Args:
-        version: 2, 3, 4, or 41 for 4.1.0.
+        version: 2, 3, 4, 41 for 4.1.0, or 42 for 4.2.1.
         directory: for its database, its log, and the warehouse: a :class:`HiveServer` on it has the same.
         ways: how it is reached, when not by plain thrift: see `metastore_ways`.
         txn_timeout: seconds without a heartbeat after which a transaction or a lock is dead.
         keeps_house: its own house keeper ends what is dead, every two seconds; in Hive 2 it comes with an initiator and
             a cleaner of compactions.
         standalone: without Hive's own classes, as it is installed beside Trino or Spark: it has no compactor, and
-            refuses to make full-ACID tables. Of 2 and 41 there is one kind, with Hive's classes.
+            refuses to make full-ACID tables. Of 2, 41 and 42 there is one kind, with Hive's classes.
         more: properties, besides or instead of those that stand here.
         postgres: its database, instead of Derby.
 
@@ -75,7 +76,7 @@ class MetastoreServer:
         self.port = free_ports(1)[0]
         self.address = f"{_other(ways, 'scheme')}://{_other(ways, 'host')}:{self.port}"
         properties = {
-            **(postgres.properties if postgres else database(directory)),
+            **(postgres.properties if postgres else database(directory, version)),
             "metastore.thrift.uris": self.address,
             "metastore.thrift.port": str(self.port),
             "metastore.thrift.bind.host": "127.0.0.1",
@@ -106,7 +107,9 @@ class MetastoreServer:
         options = [option for way in ways for option in way.jvm()]
         path, main, arguments = _program(version, directory, str(self.port), properties, standalone)
         path += [postgres.driver] if postgres else []
-        arguments = command(path, main, *arguments, heap="512m", home=directory, options=options)
+        arguments = command(
+            path, main, *arguments, heap="512m", home=directory, java=java_for(version), options=options
+        )
         self._ways = ways
         self._process = Process(arguments, directory / "metastore.log")
         try:
