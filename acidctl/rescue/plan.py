@@ -168,13 +168,14 @@ class RescuePlan(Outcome):
             yield f"{what} committed", self._counted(low, high)
         if self.aborted:
             ids = ",".join(f"{low}-{high}" if low < high else f"{low}" for low, high in _runs(self.aborted))
-            yield f"write ids {ids} aborted", "their rows are never read, and Hive's cleaner removes them in time"
+            what = "write id" if len(self.aborted) == 1 else "write ids"
+            yield f"{what} {ids} aborted", "their rows are never read, and Hive's cleaner removes them in time"
         if self.partitions:
             yield f"add {human_count(len(self.partitions), 'partition')}", some_of(self.partitions)
 
     def _counted(self, low: int, high: int) -> str:
         """Say what becomes visible by a range of ids."""
-        every = "it counts" if low == high else f"all of {low}-{high} count"
+        every = "it will count" if low == high else f"all of {low}-{high} will count"
         texts = []
         for folder in self.look.folders:
             for directory in folder.directories:

@@ -87,7 +87,7 @@ def test_the_plan_names_the_rows_and_asks_for_what_nobody_can_know(
     write(tmp_path, *delta(3, 4))
     done = rescue(acidctl, hive, "-n", "d.t")
     assert done.status == ExitStatus.FINDINGS
-    assert "all of 3-4 count as committed" in done.out
+    assert "all of 3-4 will count as committed" in done.out
     assert f"{delta(4)[0]} (1 row)" in done.out
     assert "--aborted" in done.err
     assert rescue(acidctl, hive, "d.t").status == ExitStatus.REFUSED
