@@ -227,8 +227,8 @@ SHAPES: dict[str, Shape] = {
         **_OUTCOME,
         "disagreements?": [
             {
-                "kind": "str", "given": "int", "sequence": "int", "highest": "int", "directories": ["str"], "why": "str",
-                "advice": "str",
+                "kind": "str", "given": "int", "sequence": "int", "highest": "int", "directories": ["str"],
+                "why": "str", "advice": "str",
             }
         ],
         "steps?": {
