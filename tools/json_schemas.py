@@ -224,6 +224,19 @@ SHAPES: dict[str, Shape] = {
         "on": "str", "database": "str", "table": "str", "partition": "str?", "kind": "str", "pool": "str?",
         "result": "str", "id": "int?", "state": "str?", "reason": "str?", "error?": "str",
     },
+    "hive-rescue": {
+        **_OUTCOME,
+        "disagreements?": [
+            {
+                "kind": "str", "given": "int", "sequence": "int", "highest": "int", "directories": ["str"],
+                "why": "str", "advice": "str",
+            }
+        ],
+        "steps?": {
+            "given": "int", "raiseTo": "int?", "aborted": ["int"], "sequence": "int?", "aside": ["str"],
+            "partitions": ["str"],
+        },
+    },
     "hive-abort-txn": {
         **_TXN_OR_LOCK, "id": "int", "state": "str", "type": "str?", "agent": "str?", "result": "str", "error?": "str",
     },

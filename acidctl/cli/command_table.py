@@ -28,6 +28,7 @@ ORDER = (
     "compact", "clean", "restore", "purge", "nightly", "migrate",
     "validate", "repair", "demo", "explain", "doctor", "completion",
     "tables", "txns", "locks", "compactions", "request", "abort", "initiator", "worker", "cleaner", "housekeep",
+    "rescue",
 )  # fmt: skip
 """Names of commands as each section shows them; a command that is missing here comes last in its section."""
 
@@ -89,6 +90,7 @@ AFTER_INTERRUPT = {
     "hive initiator": "start it again: it asks for what is due then",
     "hive cleaner": "start it again: it goes on with what is left",
     "hive worker": "start it again: what it worked on is given back to the queue",
+    "hive rescue": "run it again, with the same --aborted and --aside: it finishes what was begun",
     "hive housekeep": "run it again: it ends what is left",
     "repair": "run it again: it finishes the interrupted repair; `acidctl restore` undoes it",
 }

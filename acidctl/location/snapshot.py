@@ -27,8 +27,8 @@ _LOOKS_AGAIN = 3
 
 STOP_WRITERS = (
     "stop all writers of the table first: Hive's next write takes a number that is on disk, and removes that file; "
-    "then find out whether the metastore was restored from a backup, the table dropped and created again, or the "
-    "files copied from elsewhere"
+    "then see `acidctl hive rescue`: was the metastore restored from a backup, the table dropped and created again, or "
+    "were the files copied from elsewhere"
 )
 """The hint where files are newer than their metastore."""
 

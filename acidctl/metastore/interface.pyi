@@ -294,6 +294,11 @@ class MaxAllocated:
 
 
 @dataclass(frozen=True)
+class SeedTxnIdRequest:
+    id: int = ...
+
+
+@dataclass(frozen=True)
 class TableWriteIds:
     table: str = ...
     high_watermark: int = ...
@@ -329,6 +334,7 @@ GET_OPEN_TXNS_REQ: Method
 GET_OPEN_TXNS_INFO: Method
 GET_VALID_WRITE_IDS: Method
 GET_MAX_ALLOCATED: Method
+SEED_TXN_ID: Method
 OPEN_TXNS: Method
 ABORT_TXN: Method
 ABORT_TXNS: Method

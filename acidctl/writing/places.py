@@ -35,6 +35,26 @@ _TRIES = 5  # removals of a room in which a task of a failed job may make one mo
 """Numbers of the fields of a table, of a partition, and of their storage descriptors."""
 
 
+def partition_to_add(
+    table: HiveTable, raw: RawStruct, location: str, values: Sequence[str], write_id: int = 0
+) -> RawStruct:
+    """Return a partition for the metastore, stored like the files of its table.
+
+    Args:
+        raw: the table, by :func:`acidctl.writing.transaction.raw_table`.
+        location: its URL.
+        values: unescaped, in the order of the keys.
+        write_id: of the statement that adds it; 0 for none.
+    """
+    storage = RawStruct(dict(raw.struct(_STORAGE).fields))
+    storage.fields[_LOCATION] = text_value(location)
+    partition = RawStruct({1: texts_value(values), 2: text_value(table.database), 3: text_value(table.name)})
+    partition.fields[_STORAGE_OF_PARTITION] = struct_value(storage)
+    partition.set_texts(interface.PARTITION_PARAMETERS, {})
+    partition.set_long(interface.PARTITION_WRITE_ID, write_id)
+    return partition
+
+
 @dataclass(slots=True)
 class Place:
     """A location that gets rows.
@@ -282,16 +302,9 @@ class Places:
         made = []
         for name in new:
             table = table or raw_table(self._metastore, self._table)
-            storage = RawStruct(dict(table.struct(_STORAGE).fields))
-            storage.fields[_LOCATION] = text_value(f"{self._table.location}/{name}")
             values = [self._places[name].values[key] for key in self._keys]
-            partition = RawStruct({1: texts_value(values), 2: text_value(self._table.database)})
-            partition.fields |= {
-                3: text_value(self._table.name),
-                _STORAGE_OF_PARTITION: struct_value(storage),
-            }
-            partition.set_texts(interface.PARTITION_PARAMETERS, {})
-            partition.set_long(interface.PARTITION_WRITE_ID, transaction.write_id)
+            location = f"{self._table.location}/{name}"
+            partition = partition_to_add(self._table, table, location, values, transaction.write_id)
             made.append(partition)
         added: set[str] = set()
         for batch in batches(made, BATCH):

@@ -270,6 +270,12 @@ class WriteTransaction:
         unseen = {*self.write_ids.open, *self.write_ids.aborted}
         return newest_valid(self.write_ids) > newest_valid(before) or not unseen.issuperset(before.open)
 
+    def borrow(self, txn: int) -> None:
+        """Take a transaction that the caller holds, locks and ends, in place of one of its own; give it a write id."""
+        self.id = txn
+        self._allocate(txn)
+        self.txns, self.write_ids = self._seen()
+
     # --- before the files move ----------------------------------------------------------------------------------------
 
     def register_partitions(self, names: Sequence[str]) -> None:

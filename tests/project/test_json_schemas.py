@@ -133,6 +133,7 @@ def test_what_is_changed_in_a_metastore(acidctl: Acidctl, tmp_path: Path) -> Non
         lines: tuple[tuple[str, tuple[Any, ...], set[str]], ...] = (
             ("hive-request", ("hive", "request", "--major", "--dry-run", "hive:db.*"), {"planned"}),
             ("hive-request", ("hive", "request", "--major", "hive:db.*"), {"refused", "requested"}),
+            ("hive-rescue", ("hive", "rescue", "--dry-run", "hive:db.*"), {"nothing-found"}),
             ("hive-abort-txn", ("hive", "abort", "txn", "--dry-run", alive, dead), {"planned"}),
             ("hive-abort-txn", ("hive", "abort", "txn", "--yes", alive), {"aborted"}),
             ("hive-abort-compaction", ("hive", "abort", "compaction", "--dry-run", waiting), {"planned"}),

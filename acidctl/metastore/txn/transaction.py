@@ -108,9 +108,13 @@ class Heartbeats:
         return None
 
 
-def client_names() -> tuple[str, str]:
-    """Return a new name of a client, ``acidctl-PID-`` and a random number, and its host followed by this name."""
-    agent = f"acidctl-{os.getpid()}-{secrets.token_hex(4)}"
+def client_names(role: str = "") -> tuple[str, str]:
+    """Return a new name of a client, ``acidctl-PID-`` and a random number, and its host followed by this name.
+
+    Args:
+        role: stands before the PID, so that a later run finds what this one left.
+    """
+    agent = f"acidctl-{role}{'-' if role else ''}{os.getpid()}-{secrets.token_hex(4)}"
     return agent, f"{socket.gethostname()[: _MOST_HOST - 1 - len(agent)]}/{agent}"
 
 
@@ -121,12 +125,12 @@ class OwnTransaction:
         id: 0 before it is opened.
     """
 
-    def __init__(self, metastore: Metastore) -> None:
+    def __init__(self, metastore: Metastore, role: str = "") -> None:
         self._metastore = metastore
         self._is_asked_for = self._has_ended = False
         self.id = 0
         self.failure: AcidctlError | None = None
-        self.agent, self.host = client_names()
+        self.agent, self.host = client_names(role)
 
     def open(self, txn_type: interface.TxnType = interface.TxnType.READ_ONLY) -> int:
         """Open the transaction; :meth:`end` must follow, even if this fails.
@@ -210,6 +214,7 @@ class LockedTransaction(OwnTransaction):
         wait: seconds to wait for a conflicting lock.
         before_lock: called with the id of the transaction before the lock is taken; a writer allocates its write id.
         checks_conflicts: the commit fails if another writer changed rows of the same partitions since the opening.
+        role: of :func:`client_names`.
 
     Raises:
         ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
@@ -226,8 +231,9 @@ class LockedTransaction(OwnTransaction):
         on_lost: _OnLost | None = None,
         before_lock: Callable[[int], None] | None = None,
         checks_conflicts: bool = False,
+        role: str = "",
     ) -> None:
-        super().__init__(metastore)
+        super().__init__(metastore, role)
         self._heartbeats, self._on_lost = heartbeats, on_lost
         self._exclusive = False if checks_conflicts and metastore.features.txn_types else None
         self.lost: AcidctlError | None = None

@@ -19,7 +19,7 @@ Run = Callable[..., Result]
 TAKE_MANY = (
     "clean", "compact", "erasure", "log", "ls", "nightly", "purge", "repair", "report", "restore", "status",
     "validate", "hive cleaner", "hive compactions", "hive initiator", "hive locks", "hive request",
-    "hive tables", "hive txns",
+    "hive rescue", "hive tables", "hive txns",
 )  # fmt: skip
 
 

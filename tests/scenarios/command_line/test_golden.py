@@ -25,6 +25,8 @@ from support.terminals import Terminals, without_last_line
 from support.writing import written_table
 
 from acidctl.cli.command_table import GROUPS, SUMMARIES
+from acidctl.location import metastore_state
+from acidctl.rescue import look
 
 GOLDEN = TESTS / "golden"
 _SCENE = re.compile(r"^scene: (\S+)$", re.MULTILINE)
@@ -60,6 +62,22 @@ def metastore(folder: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def older_metastore(folder: Path) -> Iterator[None]:
+    """Run a metastore of Hive 4 that has given two write ids of a table with four."""
+    for number in range(1, 5):
+        write_acid(folder / f"orders/delta_{number:07}_{number:07}_0000/bucket_00000", insert(number, 0, (1, "a")))
+    with FakeHive(4) as hive, pytest.MonkeyPatch.context() as patch:
+        for module in (metastore_state, look):
+            patch.setattr(module, "_WAIT" if module is metastore_state else "_PAUSE", 0.0)
+        hive.table("sales", "orders", str(folder / "orders"))
+        hive.write_ids["sales.orders"] = [hive.begin() for _ in range(2)]
+        for txn in list(hive.txns):
+            hive.end(txn)
+        configure(folder, hive, patch)
+        yield
+
+
 def configure(folder: Path, hive: FakeHive, patch: pytest.MonkeyPatch) -> None:
     uris = f"<property><name>hive.metastore.uris</name><value>{hive.address}</value></property>"
     (folder / "hive-site.xml").write_text(f"<configuration>{uris}</configuration>")
@@ -91,6 +109,7 @@ def made(write: Callable[[Path], None]) -> Callable[[Path], AbstractContextManag
 SCENES: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
     "broken": made(broken),
     "metastore": metastore,
+    "older-metastore": older_metastore,
     "writing": writing,
 }
 

@@ -29,7 +29,7 @@ from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Ref
 
 _ONLY_4 = {
     "get_max_allocated_table_write_id",
-    "add_write_ids_to_min_history",
+    "add_write_ids_to_min_history", "seed_txn_id",
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
     "get_latest_txnid_in_conflict", "create_table_req", "alter_table_req", "alter_partitions_req",
     "mark_compacted", "mark_failed", "mark_refused", "update_compaction_metrics_data",
@@ -414,6 +414,11 @@ class FakeHive:
         kind = request.txn_type if self.version > 3 and request.txn_type is not None else TxnType.DEFAULT
         made = [self.begin(request.user, request.host, type=kind, agent=request.agent) for _ in range(request.count)]
         return wire.OpenTxnsResponse(tuple(made))
+
+    def _do_seed_txn_id(self, request: wire.SeedTxnIdRequest) -> None:
+        if request.id <= self._next_txn:
+            raise Refused("MetaException", "Invalid txn id")
+        self._next_txn = request.id - 1
 
     def _do_add_write_ids_to_min_history(self, txn: int, write_ids: Mapping[str, int]) -> None:
         self._open_txn(txn)
