@@ -19,7 +19,7 @@ from acidctl.hive.waiting import OnError, Waiting, find_waiting
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, Txn, find_locks, find_transactions, key_of, locks_by_txn
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.queue import READY, Compaction, find_compactions
+from acidctl.metastore.queue import READY, WAITING_STATES, Compaction, find_compactions
 from acidctl.metastore.server import Switches, find_switches
 
 MOST_HELD = 100
@@ -62,13 +62,18 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueView:
-    """Blockers of cleanings, and stuck entries of the queue."""
+    """Blockers of cleanings, and stuck entries of the queue.
+
+    Attributes:
+        queued: the entries that wait or are in work, if they were asked for.
+    """
 
     known: KnownTxns
     switches: Switches
     blockers: tuple[Blocker, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     stuck: tuple[Stuck, ...] = ()
+    queued: tuple[Compaction, ...] = ()
 
     def overdue(self, older_than: float) -> list[Blocker]:
         """Return the blockers older than the retention: cleaning waits for nothing else any more."""
@@ -118,7 +123,8 @@ def find_held_back_or_stuck(
         return holds(f"{entry.database}.{entry.table}") or is_named(names, entry.database, entry.table, entry.partition)
 
     stuck = find_stuck(entries, known, switches, locks if switches.waits_for_locks else ())
-    ready = {entry.key: entry for entry in entries if entry.state == READY and is_meant(entry)}
+    queued = [entry for entry in entries if entry.state in WAITING_STATES and is_meant(entry)]
+    ready = {entry.key: entry for entry in queued if entry.state == READY}
     held = [replace(location, entry=ready.pop(location.key, None)) for location in waiting]
     held += map(Waiting.of_entry, ready.values())
     return QueueView(
@@ -127,6 +133,7 @@ def find_held_back_or_stuck(
         blockers=tuple(find_blockers(held, known, locks, switches)),
         waiting=tuple(held),
         stuck=tuple(item for item in stuck if item.cause is not Cause.BLOCKED and is_meant(item.entry)),
+        queued=tuple(queued),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from acidctl.acid.assumed_commits import Assumed
 from acidctl.acid.layout import DataFile, current_files, empty_files
-from acidctl.acid.listing import Listing, TableType, without
+from acidctl.acid.listing import Ages, Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
@@ -391,6 +391,20 @@ def children_of(snapshot: Snapshot) -> list[Child]:
     """Return the children of a location in the order of their verdicts, without opening any file."""
     amounts = _amounts_by_child(snapshot)
     return [Child(verdict, amounts.get(verdict.name, Amount())) for verdict in snapshot.state.verdicts]
+
+
+def superseded_since(snapshot: Snapshot) -> dict[str, float]:
+    """Return since when readers do not need each obsolete or aborted child, in seconds since the epoch.
+
+    That is the time of what took its place, else its own. A child is left out if the store has neither.
+    """
+    times = Ages.of(snapshot.listing).times
+    since: dict[str, float] = {}
+    for verdict in snapshot.state.removable:
+        written = [when for name in verdict.reason.by or (verdict.name,) if (when := times.get(name)) is not None]
+        if written:
+            since[verdict.name] = min(written)
+    return since
 
 
 def _amounts_by_child(snapshot: Snapshot) -> Mapping[str, Amount]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import LAST_SECONDS
@@ -24,7 +24,7 @@ from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
 from acidctl.location.evidence import Evidence
 from acidctl.location.resolved import ResolvedLocation
-from acidctl.location.snapshot import Child, Snapshot, SnapshotSource, children_of
+from acidctl.location.snapshot import Child, Snapshot, SnapshotSource, children_of, superseded_since
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
 
@@ -123,6 +123,18 @@ def reading_record(reading: Advice) -> dict[str, Any]:
     }
 
 
+class Kept(NamedTuple):
+    """An entry that readers do not need, but that the rules of cleaning keep.
+
+    Attributes:
+        since: when it was superseded, else written, in seconds since the epoch; None if unknown.
+    """
+
+    reason: Reason
+    bytes: int
+    since: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class LocationStatus:
     """The content of a location, its cost for readers, and its pending work.
@@ -137,7 +149,7 @@ class LocationStatus:
         table: the name of its table in the metastore, else its directory.
         base: the name of the base that is read.
         compaction: what the thresholds ask for, or why they ask for nothing.
-        kept_back: the reason and the bytes of each entry that readers do not need, but that the rules of cleaning keep.
+        kept_back: entries that readers do not need, but that the rules of cleaning keep.
         trash_runs: the names of cleanings whose files are in its trash.
         unfinished: staging directories of interrupted publications.
         refused: why it cannot be compacted, or cleaned, in its present state.
@@ -160,7 +172,7 @@ class LocationStatus:
     base: str | None
     figures: Figures
     compaction: Decision
-    kept_back: tuple[tuple[Reason, int], ...]
+    kept_back: tuple[Kept, ...]
     unfinished: tuple[str, ...]
     trash_runs: tuple[TrashRun, ...]
     refused: tuple[AcidctlError, ...]
@@ -323,7 +335,7 @@ def status_of(
         base=state.base.name if state.base else None,
         figures=figures,
         compaction=compaction,
-        kept_back=tuple((why, sizes.get(entry, 0)) for entry, why in plan.kept_back) if plan else (),
+        kept_back=tuple(_kept_back(plan, sizes)) if plan else (),
         unfinished=pending.unfinished,
         trash_runs=_trash_runs(snapshot),
         refused=pending.refused,
@@ -364,6 +376,12 @@ def _soon(plan: CleaningPlan, sizes: Mapping[str, int], now: float) -> int:
     """Return the bytes that can be freed within a day."""
     times = {entry.name: LAST_SECONDS if entry.until is None else entry.until for entry in plan.waiting}
     return sum(sizes.get(name, 0) for name, until in times.items() if until <= now + DAY_SECONDS)
+
+
+def _kept_back(plan: CleaningPlan, sizes: Mapping[str, int]) -> Iterator[Kept]:
+    since = superseded_since(plan.snapshot) if plan.kept_back else {}
+    for name, why in plan.kept_back:
+        yield Kept(why, sizes.get(name, 0), since.get(name))
 
 
 def _trash_runs(snapshot: Snapshot) -> tuple[TrashRun, ...]:

@@ -35,12 +35,17 @@ class Condition(StrEnum):
 
 @dataclass(slots=True)
 class KeptBack:
-    """Count the entries that readers do not need and cleaning keeps, for one reason."""
+    """Count the entries that readers do not need and cleaning keeps, for one reason.
+
+    Attributes:
+        since: when the first of them was superseded, in seconds since the epoch; None if unknown.
+    """
 
     reason: Reason
     locations: int = 0
     entries: int = 0
     bytes: int = 0
+    since: float | None = None
 
 
 @dataclass(slots=True)
@@ -57,6 +62,7 @@ class WarehouseStatus:
         unfinished: the first locations with publications that were interrupted.
         refused: the first locations that cannot be compacted or cleaned in their present state.
         unfinished_count, refused_count: the numbers of all of them.
+        disagreeing: number of locations with files that are newer than the metastore.
         trash_runs, oldest_run: the number of cleanings in the trash of locations, and when the first of them began.
         in_trash: number of locations with a trash.
         waiting: locations of a metastore's tables in which something waits for cleaning.
@@ -74,6 +80,7 @@ class WarehouseStatus:
     unfinished_count: int = 0
     refused: list[LocationStatus] = field(default_factory=list)
     refused_count: int = 0
+    disagreeing: int = 0
     trash_runs: int = 0
     oldest_run: float | None = None
     in_trash: int = 0
@@ -128,12 +135,13 @@ class WarehouseStatus:
                 heapq.heappop(self._worst)
         self.to_clean += figures.free.now > 0
         seen: set[tuple[str, tuple[int, ...]]] = set()
-        for why, size in status.kept_back:
+        for why, size, since in status.kept_back:
             key = (why.code, why.ids)
             kept = self.kept_back.setdefault(key, KeptBack(why))
             kept.locations += key not in seen
             kept.entries += 1
             kept.bytes += size
+            kept.since = min((when for when in (kept.since, since) if when is not None), default=None)
             seen.add(key)
         began = [self.oldest_run, *(run.began for run in status.trash_runs)]
         self.oldest_run = min((when for when in began if when is not None), default=None)
@@ -141,6 +149,7 @@ class WarehouseStatus:
         self.in_trash += bool(status.trash_runs)
         self.unfinished_count += len(status.unfinished)
         self.refused_count += bool(status.refused)
+        self.disagreeing += bool(status.ahead)
         for first, has_some in ((self.unfinished, status.unfinished), (self.refused, status.refused)):
             if has_some and len(first) < NAMED:
                 first.append(status)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 import yaml
+from prometheus_client import generate_latest
+from support.metastore.fake_hive import FakeHive
 from support.paths import REPO
+from support.servers.hdfs_server import ServerUnavailable
+from support.servers.prometheus_server import program, prometheus
+from support.tables import age, make
 
 from acidctl.cli.hive.services import Figures
 from acidctl.cli.report import metrics
@@ -26,7 +33,7 @@ OF_SCRAPES = {"instance"}
 
 def services() -> Iterator[Any]:
     for name in ("worker", "initiator", "cleaner"):
-        yield Figures(name, Counts(Counter(x=1), Counter(read=1)))
+        yield Figures(name, Counts(Counter(failed=1), Counter(read=1)))
 
 
 def series() -> dict[str, set[str]]:
@@ -90,9 +97,72 @@ def test_panels_have_places_and_ids_of_their_own() -> None:
         taken |= cells
 
 
-def test_prometheus_itself_takes_the_rules() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed")
-    done = subprocess.run([promtool, "check", "rules", RULES], capture_output=True, text=True, timeout=60, check=False)
+@pytest.fixture
+def promtool() -> Path:
+    try:
+        return program("promtool")
+    except ServerUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("words", [("check", "rules", RULES), ("test", "rules", REPO / "tests/project/alerts.yml")])
+def test_promtool_takes_the_rules_and_they_fire(promtool: Path, words: tuple[str, ...]) -> None:
+    done = subprocess.run([promtool, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.server
+def test_prometheus_answers_every_query_of_rules_and_dashboard(
+    acidctl: Callable[..., Any], tmp_path: Path, promtool: Path
+) -> None:
+    """The text is that of commands and services over a warehouse in which everything has a figure."""
+    text = (text_of_status(acidctl, tmp_path) + text_of_services()).encode()
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+    def page(_: object, start: Callable[..., Any]) -> list[bytes]:
+        start("200 OK", [("Content-Type", "text/plain; version=0.0.4")])
+        return [text]
+
+    with make_server("127.0.0.1", 0, page, handler_class=Quiet) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        (tmp_path / "prometheus").mkdir()
+        target = {"acidctl": f"127.0.0.1:{server.server_port}"}
+        with prometheus(tmp_path / "prometheus", RULES, target) as one:
+            rules = one.ask("rules")["groups"][0]["rules"]
+            assert [rule["name"] for rule in rules if rule["health"] == "err"] == []
+            for expression in expressions():
+                asked = re.sub(r" (?:>|==) [\d* ]+(?=\)|$)", "", expression)  # what a rule compares is there
+                assert one.answers(asked), expression
+            names = set(one.ask("label/__name__/values"))
+        server.shutdown()
+    assert {name for name in metrics._HELP if name.startswith(("acidctl_state", "acidctl_queue"))} <= names
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def text_of_status(acidctl: Callable[..., Any], tmp_path: Path) -> str:
+    """Of a table whose cleaning a transaction holds back, and of runs without a metastore."""
+    file = tmp_path / "run.prom"
+    kept = make(tmp_path / "kept", "base_0000005", "delta_0000001_0000005")
+    age(kept, 48)
+    with FakeHive(4) as fake:
+        fake.table("s", "kept", str(kept))
+        fake.write_ids["s.kept"] = [100] * 5
+        txn = fake.begin(ago=3 * 86400)
+        fake.lock("s", "kept", txn=txn, ago=3 * 86400)
+        fake.entry("s", "kept", "ready for cleaning", next_txn=txn + 1, txn=2, committed=50)
+        words = ("--metastore", fake.address, "--metrics-file", file, "hive:s.*")
+        assert acidctl("status", *words).status == 14
+    acidctl("demo", crud := tmp_path / "crud")
+    for words in (("compact", "--major", "--engine", "local"), ("validate",), ("clean", "--dry-run")):
+        assert acidctl(*words, "--assume-committed=0s", "--metrics-file", file, crud).status in (0, 14)
+    return file.read_text()
+
+
+def text_of_services() -> str:
+    return "".join(generate_latest(service).decode() for service in services())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.base.errors import EnvironmentProblem, UsageProblem
+from acidctl.base.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.shared import asked_metastore
@@ -21,10 +22,12 @@ from acidctl.cli.output.console import note
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+    from acidctl.hive.blocking import QueueView
+    from acidctl.metastore.client import Metastore
     from acidctl.verbs.hive.service import Counts
 
-
 _PORT = re.compile(r"[0-9]{1,5}")
+_LOOK_SECONDS = 60.0
 _STALE_SECONDS = 300.0
 """Age of the last answer of the metastore from which a worker without entries counts as unhealthy."""
 
@@ -84,17 +87,69 @@ _GAUGES = ("running", "leading", "round_seconds", "last_look_timestamp_seconds",
 """The series that may fall; all others are counters."""
 
 
+class QueueWatch:
+    """Hive's queue and what holds back cleaning, looked at every minute for Prometheus.
+
+    A page is made from the last look: it must come at once, above all when the metastore does not answer. Nothing is
+    shown of a queue that could not be looked at.
+    """
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore, self._ended = metastore, Event()
+        self._view: QueueView | None = None
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Look again and again during a block."""
+        thread = Thread(target=self._watch, name="queue-watch", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+
+    def look(self) -> None:
+        """Look once; an error of the metastore is the worker's to report."""
+        from acidctl.hive.blocking import find_held_back_or_stuck
+        from acidctl.location.warehouse import Warehouse
+
+        try:
+            self._view = find_held_back_or_stuck(Warehouse(self._metastore), (), lambda _: True, ())
+        except AcidctlError:
+            self._view = None
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what the last look saw."""
+        from prometheus_client.metrics_core import GaugeMetricFamily
+
+        from acidctl.cli.report.state_metrics import QUEUE, queue_samples
+
+        view = self._view
+        families = {name: GaugeMetricFamily(name, text, labels=labels) for name, (text, labels) in QUEUE.items()}
+        for name, values, value in queue_samples(view) if view else ():
+            families[name].add_metric(values, value)
+        yield from families.values() if view else ()
+
+    def _watch(self) -> None:
+        with closing(self._metastore):
+            while not self._ended.is_set():
+                self.look()
+                self._ended.wait(_LOOK_SECONDS)
+
+
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """The figures of a service, as Prometheus' library collects them."""
+    """The figures of a service, as Prometheus' library collects them, and those of the queue if it is watched."""
 
     service: str
     counts: Counts
+    queue: QueueWatch | None = None
 
     def collect(self) -> Iterator[Metric]:
         """Yield the current figures."""
         from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
+        yield from self.queue.collect() if self.queue else ()
         for name, text, source in _FIGURES[self.service]:
             series = f"acidctl_{self.service}_{name}"
             value = self.counts.bytes[source] if source == "removed" else getattr(self.counts, source)
@@ -170,7 +225,8 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
     try:
         address = f"{f'[{host}]' if ':' in host else host}:{server.server_port}"
         note(f"metrics are at http://{address}/metrics")
-        yield address
+        with figures.queue.watching() if figures.queue else nullcontext():
+            yield address
     finally:
         server.shutdown()
         server.server_close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.cli.hive.records import Record, Results
-from acidctl.cli.hive.services import Figures, ended_by_signal, serve, service_command
+from acidctl.cli.hive.services import Figures, QueueWatch, ended_by_signal, serve, service_command
 from acidctl.cli.options.verb_command import Call
 from acidctl.cli.output.console import note
 from acidctl.verbs.hive.options import WorkerOptions
@@ -48,7 +48,7 @@ def command(call: Call[WorkerOptions], *, metastore: Metastore, listen: str | No
             where = "given back to the queue" if worker.has_ended else "still in work, for the next worker here"
             return f"unfinished entries are {where}"
 
-        with serve(listen, Figures("worker", worker.counts)):
+        with serve(listen, Figures("worker", worker.counts, QueueWatch(metastore.another()))):
             if freed := worker.free_dead():
                 note(f"{human_count(len(freed), 'entry', 'entries')} of dead workers given back to the queue")
             if not options.once:

@@ -40,6 +40,7 @@ _LABEL = 12
         ),
     ),
     forms=("table", "json"),
+    records=True,
     isolates=True,
 )
 def command(call: Call[None], *, older_than: float, fail_on: str, state: str | None) -> int:
@@ -60,11 +61,15 @@ def command(call: Call[None], *, older_than: float, fail_on: str, state: str | N
     from acidctl.verbs.nightly_state import NightlyState, usual_folder
     from acidctl.verbs.reading.inspect import inspect_all
 
-    events = RunReporter()
+    events = RunReporter(call.run)
     last_run = NightlyState(Path(state) if state else usual_folder())
     selection = everything(call.selection)
     seen = inspect_all(selection, older_than, events, last_run.looked)
     ended = last_run.written and time_of(last_run.written)
+    if call.run and call.run.is_wanted:
+        from acidctl.cli.report.state_metrics import state_samples
+
+        call.run.state = tuple(state_samples(seen))
     record = {**overview_record(seen, hive_line), "notLookedAt": events.coverage.as_json(), "lastNightly": ended}
     if call.output == "json":
         put_json(record, lines=False)

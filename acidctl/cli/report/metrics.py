@@ -14,6 +14,7 @@ from acidctl.base.printable import printable
 from acidctl.cli.output.console import warn
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.run_figures import LocationFigures, RunFigures
+from acidctl.cli.report.state_metrics import STATE, Sample
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 
 MOST_LOCATIONS = 1000
@@ -34,6 +35,7 @@ _HELP = {
     "acidctl_directories": "Directories of a location after the last run; small ones are deltas among the current.",
     "acidctl_oldest_obsolete_age_seconds": "How long ago, at the last run, its oldest obsolete entry was superseded.",
     "acidctl_locations_left_out": "Locations of the last run without series of their own.",
+    **{name: text for name, (text, _) in STATE.items()},
 }
 _LABELS = {
     "acidctl_locations": ("result",),
@@ -42,8 +44,8 @@ _LABELS = {
     "acidctl_findings": ("severity",),
     "acidctl_directories": ("location", "state"),
     "acidctl_oldest_obsolete_age_seconds": ("location",),
+    **{name: labels for name, (_, labels) in STATE.items()},
 }
-Sample = tuple[str, tuple[str, ...], float]
 
 
 def write_metrics(run: RunFigures, path: Path) -> None:
@@ -89,6 +91,7 @@ def samples_of(run: RunFigures) -> Iterator[Sample]:
         yield _LOOKED, (run.record.where,), float(run.record.locations)
     for severity, count in run.findings.items():
         yield "acidctl_findings", (severity,), float(count)
+    yield from run.state
     yield from _of_locations(run.results)
 
 

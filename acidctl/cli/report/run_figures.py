@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from acidctl.acid.listing import Ages
 from acidctl.acid.names import is_hidden
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import SMALL_FILE
@@ -18,7 +17,7 @@ from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.base.printable import printable
 from acidctl.cli.output.redact import hidden
 from acidctl.location.coverage import Looked
-from acidctl.location.snapshot import Snapshot, children_of, take_snapshot
+from acidctl.location.snapshot import Snapshot, children_of, superseded_since, take_snapshot
 from acidctl.outcome import Outcome, Result
 
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
@@ -59,11 +58,8 @@ def standing_of(snapshot: Snapshot, now: float | None = None) -> Standing:
     count = {state.value: sum(child.verdict.state is state for child in directories) for state in State}
     current = [child for child in directories if child.verdict.state is State.CURRENT]
     count["small"] = sum(c.verdict.kind is not EntryKind.BASE and c.amount.bytes < SMALL_FILE for c in current)
-    times = Ages.of(snapshot.listing).times
-    since = []
-    for verdict in snapshot.state.in_state(State.OBSOLETE):
-        written = [when for name in verdict.reason.by or (verdict.name,) if (when := times.get(name)) is not None]
-        since += [min(written)] if written else []
+    times, obsolete = superseded_since(snapshot), snapshot.state.in_state(State.OBSOLETE)
+    since = [times[verdict.name] for verdict in obsolete if verdict.name in times]
     return Standing(count, max(0.0, now - min(since)) if since else None)
 
 
@@ -102,6 +98,7 @@ class RunFigures:
         has_error: whether there is an error that belongs to no location.
         bytes: the bytes of all locations by use: read, written, removed, restored, purged.
         findings: the number of findings by severity.
+        state: what was found of all tables: the names, the values of the labels and the values of more series.
         looked: how many locations were found in the named places; None for a run that walks nothing.
         earlier: the numbers of locations on record, by places.
         accepts_fewer: accept fewer locations than on record, and record the new number.
@@ -118,6 +115,7 @@ class RunFigures:
     has_error: bool = False
     bytes: Counter[str] = field(default_factory=Counter)
     findings: Counter[str] = field(default_factory=Counter)
+    state: Sequence[tuple[str, tuple[str, ...], float]] = ()
     looked: Looked | None = None
     earlier: dict[str, int] = field(default_factory=dict)
     accepts_fewer: bool = False

@@ -72,7 +72,7 @@ def python_packages() -> Path | None:
         command = [sys.executable, "-m", "pip", "install", "-q", "--target", folder, "requests-kerberos"]
         subprocess.run(command, env=environment, check=True, capture_output=True)
 
-    return _once(f"requests-kerberos-{sys.implementation.cache_tag}", build)
+    return once(f"requests-kerberos-{sys.implementation.cache_tag}", build)
 
 
 def _unpacked() -> Path:
@@ -83,10 +83,10 @@ def _unpacked() -> Path:
         listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")
         download_debian(sorted({name for name in listed if name.startswith(_OF_KERBEROS)}), folder)
 
-    return _once("krb5", unpack)
+    return once("krb5", unpack)
 
 
-def _once(name: str, fill: Callable[[Path], None]) -> Path:
+def once(name: str, fill: Callable[[Path], None]) -> Path:
     """A folder of the cache; filled aside, so that it is whole when it is there."""
     kept = cache_folder() / name
     if not kept.is_dir():
@@ -98,7 +98,7 @@ def _once(name: str, fill: Callable[[Path], None]) -> Path:
                 fill(folder)
             except (OSError, subprocess.CalledProcessError) as error:
                 said = (getattr(error, "stderr", None) or b"")[-300:]
-                raise ServerUnavailable(f"the packages of Kerberos cannot be had: {error} {said!r}") from error
+                raise ServerUnavailable(f"the packages of {name} cannot be had: {error} {said!r}") from error
             if not kept.is_dir():
                 folder.rename(kept)
     return kept
