@@ -21,6 +21,7 @@ from acidctl.cli.options.param_types import (
     FILE,
     NEW_FILE,
     SIZE,
+    WRITE_ID_OR_TIME,
     NumberType,
     comma_separated,
 )
@@ -42,12 +43,14 @@ _TYPES: dict[Kind, Any] = {
     Kind.SECONDS: DURATION_OR_SECONDS,
     Kind.SIZE: SIZE,
     Kind.COUNT: COUNT,
+    Kind.MOMENT: WRITE_ID_OR_TIME,
     Kind.FILE: FILE,
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,
 }
 _METAVARS = {
-    Kind.PAIRS: "KEY=VALUE", Kind.COLUMNS: "KEY=VALUE", Kind.NAMES: "NAMES", Kind.FILE: "FILE", Kind.NEW_FILE: "FILE",
+    Kind.PAIRS: "KEY=VALUE", Kind.COLUMNS: "KEY=VALUE", Kind.NAMES: "NAMES", Kind.MOMENT: "WRITE_ID|TIME",
+    Kind.FILE: "FILE", Kind.NEW_FILE: "FILE",
 }  # fmt: skip
 """How the help names the value of an option, unless the option says it."""
 
