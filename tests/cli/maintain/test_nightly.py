@@ -181,6 +181,19 @@ def test_policies_exclude_choose_and_rank(acidctl: Acidctl, warehouse: Path, tmp
     assert not list((warehouse / "sales.db" / "tmp_x").glob("base_*"))
 
 
+def test_old_partitions_may_have_a_policy_of_their_own(acidctl: Acidctl, tmp_path: Path, state: Path) -> None:
+    logs = tmp_path / "sales.db" / "logs"
+    for day in ("2020-01-01", "2999-01-01"):
+        write_deltas(logs / f"dt={day}", 1, 12)
+    age(tmp_path, 30)
+    config = write_config(tmp_path, '[policy."sales.*/older-than=30d"]\nexclude = true\n')
+    found = acidctl("--config", config, *DUE, "--dry-run", "-o", "jsonl", tmp_path / "sales.db")
+    results = {
+        step["location"].rpartition("/")[2]: step["result"] for step in found.lines() if step["part"] == "compact"
+    }
+    assert results == {"dt=2020-01-01": "skipped", "dt=2999-01-01": "planned"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
