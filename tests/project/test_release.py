@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
-import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 import release
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from support.hatch_hook import load_hook
 from support.paths import REPO
 
 import acidctl
@@ -64,16 +63,8 @@ def test_a_tag_of_another_version_is_refused(tree: Path) -> None:
 
 @pytest.fixture
 def hook(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """hatch_build.py, with no more of Hatchling than the class that it is made of."""
-    monkeypatch.setitem(
-        sys.modules, "hatchling.metadata.plugin.interface", SimpleNamespace(MetadataHookInterface=object)
-    )
-    spec = importlib.util.spec_from_file_location("hatch_build", REPO / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """hatch_build.py."""
+    return load_hook(REPO / "hatch_build.py", monkeypatch)
 
 
 def test_the_readme_of_a_registry_has_absolute_links(hook: ModuleType) -> None:
