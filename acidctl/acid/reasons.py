@@ -37,6 +37,7 @@ class Code(StrEnum):
 
     # Notes about assumptions.
     ASSUMED_COMMITTED = "assumed-committed"
+    AT_MOMENT = "at-moment"
     COMPACTED_BELOW = "compacted-below"
     EMPTY_FILES = "empty-files"
     FROM_METASTORE = "from-metastore"

@@ -49,6 +49,22 @@ def as_count(value: object, name: str, least: int, most: int | None) -> int:
     return number
 
 
+def as_write_id_or_time(value: object, name: str) -> int | datetime.datetime:
+    """Return a write id, or a time with its zone, which is UTC unless it has another; UsageProblem for others.
+
+    Args:
+        value: a number or a time, or a text of either: ``"7"``, ``"2026-11-20 12:00"``, ``"2026-11-20T12:00+01:00"``.
+    """
+    if isinstance(value, str) and not re.fullmatch(r"[-+]?\d+", value.strip()):
+        try:
+            value = datetime.datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise unusable(value, name, "give a write id, or a time as '2026-11-20 12:00', in UTC") from None
+    if isinstance(value, datetime.datetime):
+        return value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+    return as_count(int(value) if isinstance(value, str) else value, name, 0, None)
+
+
 def as_size(value: object, name: str) -> int:
     """Return the bytes of a number, or of a text as on the command line, ``"512m"``; UsageProblem for others."""
     size = size_in_bytes(value) if isinstance(value, str) else _whole(value)

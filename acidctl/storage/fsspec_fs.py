@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import io
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from acidctl.base.errors import (
 )
 from acidctl.base.printable import printable
 from acidctl.storage import os_errors
+from acidctl.storage.pace import BYTES, CALLS
 from acidctl.storage.port import Access, FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length
@@ -59,6 +61,10 @@ class FsspecFileSystem(RemoteStore):
         self.can_lock = spec.protocol in _EXCLUSIVE_CREATE
         self._protocol = spec.protocol
         self._fs, self._root = _connect(spec, self.url)
+        # S3's adapter repeats requests and lists by pages, so its requests themselves are counted.
+        self._counts_requests = spec.protocol == "s3"
+        if self._counts_requests:
+            self._fs.acidctl_pace = self._pace
         self._has_directories = spec.protocol not in _WITHOUT_DIRECTORIES
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:  # noqa: ARG002 - one listing is enough
@@ -103,6 +109,7 @@ class FsspecFileSystem(RemoteStore):
             self._create(path, data)
         else:
             self._require_free(path)
+            self._pace.passed(len(data))
             with self._mapped("create", path):
                 self._fs.pipe_file(self._inner(path), data)
         self.require_arrived(path, len(data))
@@ -117,6 +124,7 @@ class FsspecFileSystem(RemoteStore):
 
     def _create(self, path: str, data: bytes) -> None:
         self._require_free(path)
+        self._pace.passed(len(data))
         try:
             with self._mapped("create", path):
                 self._fs.pipe_file(self._inner(path), data, mode="create")
@@ -258,7 +266,9 @@ class FsspecFileSystem(RemoteStore):
 
     def _fetch(self, path: str, start: int, end: int) -> bytes:
         with self._mapped("read", path):
-            return bytes(self._fs.cat_file(self._inner(path), start=start, end=end))
+            data = bytes(self._fs.cat_file(self._inner(path), start=start, end=end))
+        self._pace.passed(len(data))
+        return data
 
     def _finds_at_once(self) -> bool:
         if isinstance(self._fs, AsyncFileSystem):
@@ -327,6 +337,8 @@ class FsspecFileSystem(RemoteStore):
     def _mapped(self, doing: str, path: str) -> Iterator[None]:
         """Map all errors to acidctl's, since any library may stand behind fsspec, with errors of its own."""
         shown = self.display(path)
+        if not self._counts_requests:
+            self._pace.begin()
         try:
             yield
         except AcidctlError:
@@ -355,6 +367,7 @@ class _MappedOutput(io.RawIOBase):
     def write(self, data: Any, /) -> int:
         with self._fs._mapped("write", self._path):
             size: int = self._inner.write(data)
+        self._fs._pace.passed(size)
         self._written += size
         return size
 
@@ -385,7 +398,8 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
         hint = "use a path, webhdfs:// or s3://"
         raise UsageProblem(f"cannot open {url}", f"unknown scheme {protocol}://", hint) from error
     # A cached listing would show entries that a compaction has since removed.
-    given = _nested(_with_retries(spec) if protocol == "s3" else spec.options)
+    own = spec.options if protocol != "s3" else _with_retries(spec)
+    given = _nested(tuple(pair for pair in own if pair[0] not in (CALLS, BYTES)))
     options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **given}
     try:
         root = str(cls._strip_protocol(f"{url}/x")).removesuffix("/x")
@@ -403,12 +417,14 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
 
 
 def _require_listings(fs: Any) -> None:
-    """Make s3fs refuse answers that are not listings: it would take them for empty directories."""
+    """Make s3fs refuse answers that are not listings, which it would take for empty directories, and keep its pace."""
     if "_call_s3" in vars(fs):  # fsspec returns the same object for the same options
         return
     call = fs._call_s3
 
     async def checked(method: str, *arguments: Any, **more: Any) -> Any:
+        if wait := fs.acidctl_pace.turn():
+            await asyncio.sleep(wait)
         answer = await call(method, *arguments, **more)
         if method == "list_objects_v2" and not answer.keys() - {"ResponseMetadata"}:
             raise OSError(errno.EIO, "the server answered with success and without a listing")

@@ -19,6 +19,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.storage import os_errors
+from acidctl.storage.pace import pace_of
 from acidctl.storage.port import FileSystem, FileSystemSpec
 
 END = 16 * 1024
@@ -114,6 +115,7 @@ class RemoteStore(ABC):
         self.url = f"{spec.protocol}://{spec.authority}"
         self.is_local = self.can_copy = False
         self._tails = TailCache(self._read)
+        self._pace = pace_of(spec)
 
     @abstractmethod
     def stat(self, path: str) -> Entry: ...

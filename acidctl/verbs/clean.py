@@ -106,7 +106,7 @@ def _new_plans(
             if stop.is_over:
                 yield Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
                 continue
-            retention = policies.of(found.location.table)[0].older_than if policies else None
+            retention = policies.of(found.location.table, found.location.partition)[0].older_than if policies else None
             policy = usual if retention is None else Policy(retention, options.leftovers)
             answer = _planned(found, policy, is_table=is_table)
             is_idle = isinstance(answer, PlannedCleaning) and not (answer.plan.removals or answer.plan.waiting)

@@ -173,8 +173,8 @@ class _Compactions:
             self._engine.close()
 
     def policy(self, found: TableLocation) -> TablePolicy:
-        """Return the policy of the table of a location."""
-        return self.policies.of(found.location.table)[0] if self.policies else TablePolicy()
+        """Return the policy of a location."""
+        return self.policies.of(found.location.table, found.location.partition)[0] if self.policies else TablePolicy()
 
     def plan(self, found: TableLocation) -> PlanResult:
         """Plan one location by its policy, and report what was seen there."""

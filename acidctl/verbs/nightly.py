@@ -146,10 +146,10 @@ def nightly(
     with selection.resolver.limited(until), alone:
         known: list[TableLocation] = []
         for found in selection.changeable(events, state.looked if state else lambda _: None):
-            if pattern := wanted.excluding(found.location.table):
+            if pattern := wanted.excluding(found.location.table, found.location.partition):
                 why = reason(Code.EXCLUDED, pattern=pattern)
                 outcome = Outcome(location=found.shown, result=Result.SKIPPED, reasons=(why,))
-                yield _step(Part.COMPACT, outcome, run_id, wanted.of(found.location.table)[1])
+                yield _step(Part.COMPACT, outcome, run_id, wanted.of(found.location.table, found.location.partition)[1])
             else:
                 known.append(found.reload())
         parts = _Parts(replace(selection, known=tuple(known)), options, engine, wanted, run_id, until, events)
@@ -196,7 +196,7 @@ class _Parts:
     def steps(self, *, dry_run: bool) -> Iterator[Step]:
         """Yield the steps of all parts, and report an error that ends a part."""
         known = self.selection.known or ()
-        patterns = {one.shown: self.policies.of(one.location.table)[1] for one in known}
+        patterns = {one.shown: self.policies.of(one.location.table, one.location.partition)[1] for one in known}
         for part, verb in ((Part.COMPACT, self._compact), (Part.CLEAN, self._clean), (Part.PURGE, self._purge)):
             outcomes: Iterable[Outcome] = verb(dry_run=dry_run)
             if self.until.is_over and not dry_run:

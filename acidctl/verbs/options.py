@@ -8,7 +8,17 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from acidctl.base.arguments import as_columns, as_count, as_flag, as_pairs, as_size, as_text, as_texts, unusable
+from acidctl.base.arguments import (
+    as_columns,
+    as_count,
+    as_flag,
+    as_pairs,
+    as_size,
+    as_text,
+    as_texts,
+    as_write_id_or_time,
+    unusable,
+)
 from acidctl.base.deadline import as_seconds
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import did_you_mean
@@ -34,6 +44,8 @@ class Kind(StrEnum):
     SIZE = "size"
     COUNT = "count"
     NUMBER = "number"
+    MOMENT = "moment"
+    """A write id, or a time."""
     PAIRS = "pairs"
     """Several settings with their values: the option is repeated."""
     COLUMNS = "columns"
@@ -152,6 +164,8 @@ def _as_kind(value: Any, name: str, face: Option) -> Any:
             return as_size(value, name)
         case Kind.COUNT | Kind.NUMBER:
             return as_count(value, name, max(face.least, face.kind is Kind.COUNT), face.most)
+        case Kind.MOMENT:
+            return as_write_id_or_time(value, name)
         case Kind.LIST | Kind.NAMES:
             return as_texts(value, name)
         case Kind.PAIRS:

@@ -1,18 +1,27 @@
-"""Policies for tables, by patterns of their names: the most specific pattern that sets a value decides."""
+"""Policies by patterns of tables' names and ages of partitions: the most specific pattern that sets a value decides."""
 
 from __future__ import annotations
 
 import fnmatch
+import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.deadline import duration_seconds
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import member
 from acidctl.cleaning.retention import FLOOR_SECONDS
 
 _WILD = "*?["
+_OLDER, _YOUNGER = "older-than", "younger-than"
+_DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?(?!\d)|(\d{4})(\d{2})(\d{2})$")
+
+Partition = tuple[tuple[str, str], ...]
+"""The keys and values of a partition, from the outermost, unescaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +74,42 @@ class TablePolicy:
 class Policies:
     """Policies by patterns of names: ``sales.orders``, ``sales.*``, ``*.tmp_?``.
 
+    ``sales.*/older-than=30d`` and ``sales.*/younger-than=2d`` match only partitions of that age, see
+    :func:`end_of_period`.
+
     A table takes each value from the most specific pattern that sets it: the one with the most characters other than
-    wildcards; then the one with fewer wildcards, and then the first one in the alphabet.
+    wildcards; then the one with fewer wildcards, then one with an age, and then the first one in the alphabet.
     """
 
-    def __init__(self, by_pattern: Mapping[str, TablePolicy] | None = None, usual: TablePolicy | None = None) -> None:
+    def __init__(
+        self,
+        by_pattern: Mapping[str, TablePolicy] | None = None,
+        usual: TablePolicy | None = None,
+        now: float | None = None,
+    ) -> None:
+        """Make policies.
+
+        Args:
+            usual: gives the values that no other policy sets.
+            now: the time from which ages are counted, by default the present one, so that ages stay the same in a run.
+
+        Raises:
+            UsageProblem: a pattern has a wrong age.
+        """
         self._usual = usual or TablePolicy()
+        self._now = time.time() if now is None else now
         lowered = {pattern.lower(): policy for pattern, policy in (by_pattern or {}).items()}
         self._ordered = [(pattern, lowered[pattern]) for pattern in sorted(lowered, key=specificity)]
-        self.of = lru_cache(1024)(self._of)  # all partitions of a table have the same
+        self._parsed = {pattern: _parsed(pattern) for pattern in lowered}
+        self.of = lru_cache(1024)(self._of)  # all partitions of a table have the same, unless ages count
 
     def by_default(self, usual: TablePolicy) -> Policies:
         """Return these policies, with a policy for the values that none of them sets."""
-        return Policies(dict(self._ordered), usual)
+        return Policies(dict(self._ordered), usual, self._now)
 
-    def excluding(self, table: str) -> str:
-        """Return the pattern that excludes a table; empty if none does."""
-        deciding = ((pattern, p.exclude) for pattern, p in self._matching(table) if p.exclude is not None)
+    def excluding(self, table: str, partition: Partition = ()) -> str:
+        """Return the pattern that excludes a location; empty if none does."""
+        deciding = ((pattern, p.exclude) for pattern, p in self._matching(table, partition) if p.exclude is not None)
         pattern, excludes = next(deciding, ("", False))
         return pattern if excludes else ""
 
@@ -90,33 +118,96 @@ class Policies:
         """Return the patterns, the most specific first."""
         return tuple(pattern for pattern, _ in self._ordered)
 
-    def _of(self, table: str) -> tuple[TablePolicy, tuple[str, ...]]:
-        """Return the policy of a table, and the patterns that match it, the most specific first.
+    def _of(self, table: str, partition: Partition = ()) -> tuple[TablePolicy, tuple[str, ...]]:
+        """Return the policy of a location, and the patterns that match it, the most specific first.
 
         Args:
             table: ``db.table``, or only the table's name if its path shows no database.
+            partition: the keys and values of the partition.
         """
         policy = self._usual
-        matching = self._matching(table)
+        matching = self._matching(table, partition)
         for _, other in reversed(matching):
             policy = other.over(policy)
         return policy, tuple(pattern for pattern, _ in matching)
 
-    def _matching(self, table: str) -> list[tuple[str, TablePolicy]]:
-        return [pair for pair in self._ordered if fnmatch.fnmatchcase(table.lower(), pair[0])]
+    def _matching(self, table: str, partition: Partition) -> list[tuple[str, TablePolicy]]:
+        return [pair for pair in self._ordered if self._is_match(self._parsed[pair[0]], table, partition)]
+
+    def _is_match(self, parsed: _Pattern, table: str, partition: Partition) -> bool:
+        if not fnmatch.fnmatchcase(table.lower(), parsed.name):
+            return False
+        if parsed.seconds is None:
+            return True
+        end = end_of_period(partition)
+        return end is not None and (self._now - end >= parsed.seconds) is parsed.older
 
 
-def specificity(pattern: str) -> tuple[int, int, str]:
-    """Return a key that sorts the most specific pattern first."""
-    wild = sum(character in _WILD for character in pattern)
-    return wild - len(pattern), wild, pattern
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """A pattern of names; with `seconds`, only for partitions that are older, or younger."""
+
+    name: str
+    seconds: float | None = None
+    older: bool = True
+
+
+def _parsed(pattern: str) -> _Pattern:
+    name, slash, age = pattern.partition("/")
+    if not slash:
+        return _Pattern(name)
+    key, _, text = age.partition("=")
+    seconds = duration_seconds(text)
+    if key not in (_OLDER, _YOUNGER) or seconds is None:
+        hint = f"write the age of partitions as {name}/{_OLDER}=30d or {name}/{_YOUNGER}=2d"
+        raise UsageProblem(f"{pattern!r} is not a pattern of names of tables", "it is a path, or has a wrong age", hint)
+    return _Pattern(name, seconds, key == _OLDER)
+
+
+def end_of_period(partition: Partition) -> float | None:
+    """Return the end of the day, month or year that a partition is for, seconds since the epoch in UTC.
+
+    Args:
+        partition: keys and values. The first value that is a date decides (``2026-11-20``, ``20261120``, ``2026-11``,
+            also with a time), else the keys ``year``, ``month`` and ``day``.
+
+    Returns:
+        None if it is not for any period.
+    """
+    for _, value in partition:
+        if match := _DATE.match(value):
+            return _end(*match.group(1, 2, 3)) if match[1] else _end(*match.group(4, 5, 6))
+    values = {key.lower(): value for key, value in partition}
+    if not values.get("year", "").isdecimal():
+        return None
+    return _end(values["year"], values.get("month"), values.get("day") if "month" in values else None)
+
+
+def _end(year: str, month: str | None, day: str | None) -> float | None:
+    try:
+        first = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
+        if day:
+            return (first + timedelta(days=1)).timestamp()
+        following = first.year * 12 + first.month if month else (first.year + 1) * 12
+        return datetime(following // 12, following % 12 + 1, 1, tzinfo=UTC).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def specificity(pattern: str) -> tuple[int, int, bool, str]:
+    """Return a key that sorts the most specific pattern first; of equal names, those with an age come first."""
+    name, slash, _ = pattern.partition("/")
+    wild = sum(character in _WILD for character in name)
+    return wild - len(name), wild, not slash, pattern
 
 
 def require_pattern(pattern: str) -> None:
     """Raise UsageProblem for a pattern that no name of a table can match."""
     database, dot, table = pattern.partition(".")
     form = 'write the name as the metastore or the path has it, "sales.orders", with * where several are meant'
-    if "/" in pattern or ":" in pattern:
+    _parsed(pattern.lower())
+    pattern = pattern.partition("/")[0]
+    if ":" in pattern:
         raise UsageProblem(f"{pattern!r} is not a pattern of names of tables", "that is a path", form)
     if not database or (dot and not table) or "." in table or not pattern.strip():
         raise UsageProblem(f"{pattern!r} is not a pattern of names of tables", "", form)

@@ -96,7 +96,7 @@ def _deleted(
 
 def _age(found: TableLocation, options: PurgeOptions, policies: Policies | None) -> float | None:
     """Return the seconds for which the runs of a location are kept: by its policy, else by the options."""
-    kept_for = policies.of(found.location.table)[0].purge_older_than if policies else None
+    kept_for = policies.of(found.location.table, found.location.partition)[0].purge_older_than if policies else None
     return options.older_than if kept_for is None else kept_for
 
 

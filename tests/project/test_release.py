@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
-import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
+import bounds
 import pytest
 import release
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from support.hatch_hook import load_hook
 from support.paths import REPO
 
 import acidctl
 
 TAG = f"v{acidctl.__version__}"
 PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text("utf-8"))["project"]
+PYTHONS = [word.rpartition(" ")[2] for word in PROJECT["classifiers"] if "Python :: 3." in word]
 URLS = "\n".join(f'{name} = "https://example.invalid/acidctl"' for name in release.URLS)
 
 
@@ -64,16 +65,8 @@ def test_a_tag_of_another_version_is_refused(tree: Path) -> None:
 
 @pytest.fixture
 def hook(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """hatch_build.py, with no more of Hatchling than the class that it is made of."""
-    monkeypatch.setitem(
-        sys.modules, "hatchling.metadata.plugin.interface", SimpleNamespace(MetadataHookInterface=object)
-    )
-    spec = importlib.util.spec_from_file_location("hatch_build", REPO / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """hatch_build.py."""
+    return load_hook(REPO / "hatch_build.py", monkeypatch)
 
 
 def test_the_readme_of_a_registry_has_absolute_links(hook: ModuleType) -> None:
@@ -118,11 +111,32 @@ def test_the_workflow_publishes_only_what_was_built_tested_and_built_again() -> 
     assert sorted(jobs["publish"]["needs"]) == ["rebuild", "test"]
     assert jobs["publish"]["permissions"]["id-token"] == "write"
     assert jobs["publish"]["environment"] == "pypi"
-    pythons = [word.rpartition(" ")[2] for word in PROJECT["classifiers"] if "Python :: 3." in word]
-    assert jobs["test"]["strategy"]["matrix"]["python"] == pythons
+    assert jobs["test"]["strategy"]["matrix"]["python"] == PYTHONS
     assert workflow["permissions"] == {"contents": "read"}
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     for script in {word for line in commands for word in line.split() if word.endswith(".py")}:
         assert (REPO / script).is_file()
     assert any(line.startswith("diff -r ") for line in commands)
     assert 'python tools/release.py check "$GITHUB_REF_NAME"' in commands
+
+
+def test_the_workflow_of_changes_tests_the_ends_of_the_bounds_on_each_python() -> None:
+    jobs = yaml.safe_load((REPO / ".github" / "workflows" / "test.yml").read_text("utf-8"))["jobs"]
+    matrix = jobs["bounds"]["strategy"]["matrix"]
+    assert matrix["python"] == PYTHONS
+    assert matrix["end"] == list(bounds.RESOLUTIONS)
+    assert jobs["bounds"]["steps"][-1]["run"] == "python tools/bounds.py ${{ matrix.end }}"
+    assert jobs["all"]["steps"][-1]["run"] == ".ci/run"
+    # With the least versions of 3.11 and 3.13 the oldest Spark of either kind runs.
+    assert {"spark/test_jobs.py", "scenarios/spark/test_compaction.py"} <= set(bounds.SMOKE)
+    assert all((REPO / "tests" / name).is_file() for name in bounds.SMOKE)
+    tried = {python for python in PYTHONS if {"python": python, "end": "lowest"} not in matrix["exclude"]}
+    least = {python: least_spark(python) for python in tried}
+    assert least == {"3.11": "3.5.9", "3.12": "4.0", "3.13": "4.0"}
+
+
+def least_spark(python: str) -> str:
+    """Return the lowest pyspark that pyproject.toml allows with a Python."""
+    wanted = (Requirement(line) for line in PROJECT["dependencies"] if line.startswith("pyspark"))
+    (found,) = [one for one in wanted if one.marker is None or one.marker.evaluate({"python_version": python})]
+    return next(part.version for part in found.specifier if part.operator == ">=")

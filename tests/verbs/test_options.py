@@ -54,6 +54,7 @@ WRONG: dict[Kind, list[Any]] = {
     Kind.FLAG: ["false", "", 0, 1, {}, [], object(), 1.5],
     Kind.COUNT: ["4", 0, -5, 1.5, True, [1], math.nan, timedelta(1)],
     Kind.NUMBER: ["4", -5, 1.5, True, {"a": 1}, b"4"],
+    Kind.MOMENT: ["-4", "", "soon", "2026-11-31", -5, 1.5, True, b"4"],
     Kind.SIZE: ["zz", "0", 0, -5, 1.5, True, [1]],
     Kind.DURATION: ["soon", -1, True, [1], math.nan],
     Kind.TEXT: [1, True, b"x", ["a"], {}],

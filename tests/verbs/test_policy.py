@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import UsageProblem
-from acidctl.verbs.policy import Policies, TablePolicy, require_pattern
+from acidctl.verbs.policy import Partition, Policies, TablePolicy, end_of_period, require_pattern
 
 NAMES = st.from_regex(r"[ab]{1,3}\.[ab]{1,3}", fullmatch=True)
 PATTERNS = st.from_regex(r"[ab*?]{1,3}\.[ab*?]{1,3}|[*]", fullmatch=True)
@@ -67,4 +67,55 @@ def test_what_cannot_be_meant_is_refused(said: dict[str, float]) -> None:
 @pytest.mark.parametrize("pattern", ["/warehouse/sales.db", "hive:sales.*", "a.b.c", "sales.", ".x", "", " "])
 def test_what_no_table_is_called_is_no_pattern(pattern: str) -> None:
     with pytest.raises(UsageProblem, match="not a pattern"):
+        require_pattern(pattern)
+
+
+DAY = 86400.0
+NOW = 1_795_305_600.0  # 2026-11-22 00:00 UTC
+
+
+@pytest.mark.parametrize(
+    ("partition", "days"),
+    [
+        ((("dt", "2026-11-20"),), 1),
+        ((("dt", "2026-11-20 13:00:00"), ("hour", "13")), 1),
+        ((("region", "7"), ("dt", "20261120")), 1),
+        ((("month", "2026-10"),), 21),
+        ((("Year", "2026"), ("month", "9"), ("day", "30")), 52),
+        ((("year", "2026"), ("month", "10")), 21),
+        ((("year", "2025"),), 325),
+        ((("dt", "2025-12"),), 325),
+        ((("dt", "2026-11-31"),), None),
+        ((("id", "202611201"),), None),
+        ((("id", "202610"),), None),
+        ((("year", "9999"),), None),
+        ((), None),
+    ],
+)
+def test_a_partition_is_as_old_as_the_end_of_its_period(partition: Partition, days: int | None) -> None:
+    end = end_of_period(partition)
+    assert (None if end is None else (NOW - end) / DAY) == days
+
+
+def test_a_policy_may_be_for_old_or_young_partitions() -> None:
+    policies = Policies(
+        {
+            "sales.orders": TablePolicy(min_deltas=4),
+            "sales.*/older-than=30D": TablePolicy(kind=CompactionKind.MAJOR),
+            "sales.orders/younger-than=2d": TablePolicy(exclude=True),
+        },
+        now=NOW,
+    ).by_default(TablePolicy(min_deltas=9))
+    old, new, middle = (("dt", "2026-10-01"),), (("dt", "2026-11-22"),), (("dt", "2026-11-18"),)
+    assert policies.of("sales.orders", old)[0].kind is CompactionKind.MAJOR
+    assert [policies.excluding("sales.orders", one) for one in (old, new, middle, ())] == [
+        "", "sales.orders/younger-than=2d", "", "",
+    ]  # fmt: skip
+    assert policies.of("sales.orders", middle) == (TablePolicy(min_deltas=4), ("sales.orders",))
+    assert policies.of("sales.orders", (("k", "1"),))[0] == TablePolicy(min_deltas=4)
+
+
+@pytest.mark.parametrize("pattern", ["sales.*/older-than=soon", "sales.*/age=3d", "sales.*/dt=1", "/older-than=3d"])
+def test_a_wrong_age_is_refused(pattern: str) -> None:
+    with pytest.raises(UsageProblem, match="is not a pattern of names of tables"):
         require_pattern(pattern)

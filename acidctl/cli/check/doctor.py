@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from acidctl.cli.config.settings import Value
     from acidctl.metastore.server import ServerFacts
     from acidctl.metastore.settings import MetastoreSettings, Setting
+    from acidctl.storage.options import StorageOptions
 
 _MARGIN = 14
 _LONGEST = 100
@@ -40,9 +41,16 @@ Part = tuple[Record, Sequence[AcidctlError]]
     metavar="[URI[,URI]]",
     help="Ask every server of this metastore (default: the configured one) for its version and its services of Hive.",
 )
+@shared.typed_option(
+    "--write",
+    is_flag=True,
+    help="Try out each LOCATION: create, rename and remove a hidden file there, and compare the clocks.",
+)
 @shared.storage_options
 @shared.output_option("table", "json", default="table")
-def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str, str], output: str) -> None:
+def command(
+    locations: tuple[str, ...], metastore: str | None, write: bool, storage: StorageOptions, output: str
+) -> None:
     """Show what acidctl uses here: settings, Python, packages, and every Java that was found.
 
     Settings are those of the configuration file, and ACIDCTL_* of the environment. Precedence: command line,
@@ -51,7 +59,8 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
     --profile NAME puts before the others.
 
     --metastore also shows the settings of the metastore, each with its origin, and which servers answer; a LOCATION
-    shows whether its store can be reached. Secrets are hidden.
+    shows whether its store can be reached and listed; with --write also whether acidctl can work there. Secrets are
+    hidden.
 
     The exit status is that of the first problem.
     """
@@ -61,11 +70,13 @@ def command(locations: tuple[str, ...], metastore: str | None, storage: dict[str
         refuse_assigned("doctor without --metastore", "metastore")
     if not locations:
         refuse_assigned("doctor without a LOCATION", "storage")
+        if write:
+            raise UsageProblem("--write needs a LOCATION", "", "name the directory to try out")
     parts = [_settings, _machine]
     if metastore is not None:
         parts.append(partial(_metastore, metastore))
     if locations:
-        parts.append(partial(_stores, locations, storage))
+        parts.append(partial(_stores, locations, storage, write))
     record: Record = {}
     problems: list[AcidctlError] = []
     for part in parts:  # shown one by one, as a server takes its time
@@ -122,19 +133,24 @@ def _machine() -> Part:
     return record | {"timezones": zones.why if zones else "found"}, [zones] if zones else []
 
 
-def _stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
+def _stores(locations: Sequence[str], storage: StorageOptions, write: bool) -> Part:
+    from acidctl.storage.options import StorageOptions
     from acidctl.storage.registry import open_location
+    from acidctl.storage.trial import Trial, try_out
 
     stores, problems = list[Record](), list[AcidctlError]()
+    options = StorageOptions(storage, storage.below, own_links=write)
     for url in locations:
-        problem = None
         try:
-            fs, path = open_location(url, storage)
-            fs.stat(path)
+            trial = try_out(*open_location(url, options), write=write)
         except AcidctlError as error:
-            problem = _problem(error)
-            problems.append(error)
-        stores.append({"location": hidden(url), "isReachable": problem is None, "problem": problem})
+            trial = Trial(error=error)
+        problems += [trial.error] if trial.error else []
+        ahead = None if trial.clock_ahead is None else round(trial.clock_ahead, 1)
+        problem = _problem(trial.error) if trial.error else None
+        is_reachable = bool(trial.worked) or problem is None
+        record = {"location": hidden(url), "isReachable": is_reachable, "worked": trial.worked, "problem": problem}
+        stores.append(record | ({"clockAhead": ahead} if write else {}))
     return {"stores": stores}, problems
 
 
@@ -270,8 +286,18 @@ def _server_lines(server: Record) -> Iterator[str]:
 
 
 def _store_lines(stores: list[Record]) -> Iterator[str]:
-    texts = (_problem_text(store["problem"]) if store["problem"] else "can be reached" for store in stores)
-    return _labelled("store", (f"{store['location']}: {text}" for store, text in zip(stores, texts, strict=True)))
+    return _labelled("store", (f"{store['location']}: {_store_text(store)}" for store in stores))
+
+
+def _store_text(store: Record) -> str:
+    ahead = store.get("clockAhead")
+    parts = [
+        "can be reached" if store["isReachable"] else "",
+        f"these worked: {', '.join(store['worked'])}" if store["worked"] else "",
+        "" if ahead is None else f"its clock differs from ours by {ahead:+} s",
+        _problem_text(store["problem"]) if store["problem"] else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _problem_text(problem: Record) -> str:

@@ -22,6 +22,7 @@ def command(call: Call[NightlyOptions]) -> int:
 
     [policy."sales.*"] of a configuration file changes this for some tables: exclude, kind, min-deltas, max-ratio,
     older-than, purge-older-than, priority. The most specific pattern wins, key by key.
+    [policy."sales.*/older-than=30d"] is for old partitions.
 
     A location that fails does not hold up the others. The whole run has one id: `acidctl restore --run ID` brings back
     what it cleaned, everywhere. A compaction needs no undoing: readers see the same rows, and its inputs stay until a

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.base.arguments import size_in_bytes
+from acidctl.base.arguments import as_write_id_or_time, size_in_bytes
 from acidctl.base.deadline import duration_seconds
 from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.base.printable import printable
@@ -104,6 +104,7 @@ COUNT, COUNT_OR_NONE = NumberType("N", 1), NumberType("N", 0)
 WRITE_ID = NumberType("WRITE_ID", 0)
 SIZE = ParsedType("size", size_in_bytes, "size: write it as 512m or 2g")
 DURATION = ParsedType("time", duration_seconds, "duration: write it as 90s, 30m, 2h or 1d")
+WRITE_ID_OR_TIME = ParsedType("write id or time", lambda text: as_write_id_or_time(text, "it"))
 DURATION_OR_SECONDS = ParsedType("time", _seconds, "duration: write it as 90s, 30m, 2h or 1d")
 DIRECTORY = LOCATION = PathType("dir")
 FILE = PathType("file")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from acidctl.base.deadline import duration_text
+from acidctl.base.errors import AcidctlError
 from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import (
@@ -21,10 +22,12 @@ from acidctl.cli.options.param_types import (
     FILE,
     NEW_FILE,
     SIZE,
+    WRITE_ID_OR_TIME,
     NumberType,
     comma_separated,
 )
 from acidctl.cli.options.set_option import key_and_value, parts_of
+from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
 from acidctl.verbs.options import REQUIRED, Kind, Option, declared, made
 
 if TYPE_CHECKING:
@@ -43,12 +46,14 @@ _TYPES: dict[Kind, Any] = {
     Kind.SECONDS: DURATION_OR_SECONDS,
     Kind.SIZE: SIZE,
     Kind.COUNT: COUNT,
+    Kind.MOMENT: WRITE_ID_OR_TIME,
     Kind.FILE: FILE,
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,
 }
 _METAVARS = {
-    Kind.PAIRS: "KEY=VALUE", Kind.COLUMNS: "KEY=VALUE", Kind.NAMES: "NAMES", Kind.FILE: "FILE", Kind.NEW_FILE: "FILE",
+    Kind.PAIRS: "KEY=VALUE", Kind.COLUMNS: "KEY=VALUE", Kind.NAMES: "NAMES", Kind.MOMENT: "WRITE_ID|TIME",
+    Kind.FILE: "FILE", Kind.NEW_FILE: "FILE",
 }  # fmt: skip
 """How the help names the value of an option, unless the option says it."""
 
@@ -150,7 +155,7 @@ def verb_command(
             from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
             from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
-            places = locations if location is None else (location,)
+            places = _expanded(locations, storage) if location is None else (location,)
             kind = TableType(table_type) if table_type else None
             selection = Selection(places, storage, resolver or SnapshotResolver(), kind)
             chosen: Any = made(options, values) if options else None
@@ -175,6 +180,19 @@ def verb_command(
         return shared.command(name)(built)
 
     return decorate
+
+
+def _expanded(places: tuple[str, ...], storage: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the places with the patterns in paths and URLs expanded; those of names are the metastore's."""
+    from acidctl.storage.globs import expanded  # noqa: PLC0415 - --help does without
+
+    found = list[str]()
+    for place in places:
+        try:
+            found += (place,) if is_hive_name(place) or isinstance(place, FromMetastore) else expanded(place, storage)
+        except AcidctlError as error:
+            raise at_its_line(error, place) from None
+    return tuple(found)
 
 
 def options_of(kind: type[Any], *, asks: bool = False) -> list[Decorator]:

@@ -61,7 +61,7 @@ def command(call: Call[CatOptions], *, count: bool, checksum: bool, limit: int |
     scan = cat(call.selection, options, losses.append if skip_bad_files else None, with_ids=checksum)
     for text in dict.fromkeys(map(text_of, scan.notes)):
         note(text)
-    if options.at is not None and scan.newest < options.at:
+    if isinstance(options.at, int) and scan.newest < options.at:
         note(f"write id {options.at} is beyond the newest one here, {scan.newest}: these are the rows of now")
     warn_of(scan.warnings)
     if count:

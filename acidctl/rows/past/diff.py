@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from acidctl.acid.reasons import Code
 from acidctl.base.errors import HistoryError, NotFoundError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
@@ -251,12 +253,17 @@ class Difference:
 
 
 def table_difference(
-    table: Table, start: int, end: int | None, columns: Sequence[str] | None = None, *, row_id: bool = False
+    table: Table,
+    start: int | datetime,
+    end: int | datetime | None,
+    columns: Sequence[str] | None = None,
+    *,
+    row_id: bool = False,
 ) -> Difference:
     """Compare the table as it was at two write ids; `start` may be the greater one.
 
     Args:
-        end: None for the newest.
+        start, end: see ``at`` of :meth:`Table.scan`; `end` is None for the newest.
         columns, row_id: see :meth:`Table.scan`.
 
     Raises:
@@ -265,7 +272,9 @@ def table_difference(
         NotFoundError: a column does not exist.
         BadDataError: a file cannot be read.
     """
-    versions, summary = _Versions(table.scan(at=start).parts, table.scan(at=end).parts), Summary()
+    scans, summary = (table.scan(at=start), table.scan(at=end)), Summary()
+    versions = _Versions(scans[0].parts, scans[1].parts)
+    summary.notes |= dict.fromkeys(note for scan in scans for note in scan.notes if note.code is Code.AT_MOMENT)
     for a, b, _ in versions:
         require_same_ids(*sorted((a.snapshot, b.snapshot), key=lambda snapshot: snapshot.write_ids.high_watermark))
         _require_ids(a, b)

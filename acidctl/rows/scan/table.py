@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from numbers import Integral
@@ -12,8 +13,9 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from acidctl.acid.listing import TableType
+from acidctl.acid.listing import Ages, TableType
 from acidctl.acid.names import DEFAULT_PARTITION
+from acidctl.acid.reasons import Reason
 from acidctl.acid.time_travel import doubts_of_table, with_doubts
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
@@ -28,6 +30,7 @@ from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec, o
 from acidctl.location.table_location import TableLocation, Unseen, ever_changing, is_any_stale
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.read.moment import newest_at
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.visibility import Loss, OnLoss, loss_of, open_sources
 from acidctl.rows.scan.columns import PartitionColumn
@@ -167,7 +170,7 @@ class Table(ArrowRows):
         columns: Sequence[str] | None = None,
         where: str | None = None,
         *,
-        at: int | None = None,
+        at: int | datetime | None = None,
         row_id: bool = False,
         deleted: bool = False,
         partition: Mapping[str, PartitionValue] | None = None,
@@ -181,7 +184,8 @@ class Table(ArrowRows):
             where: a condition in SQL, see :mod:`acidctl.rows.scan.predicate`. It may use ``ROW__ID.writeid`` and
                 partition columns that are not in `columns`.
             at: read the table as it was when this write id was the newest; this reads obsolete directories that newer
-                bases replaced, see :mod:`acidctl.acid.time_travel`.
+                bases replaced, see :mod:`acidctl.acid.time_travel`. At a time (without a zone: in UTC) it was the one
+                that the notes of the result name, see :mod:`acidctl.rows.read.moment`.
             row_id: put ``ROW__ID`` first, a struct of writeid, bucketid and rowid.
             deleted: return the rows that deletes and updates removed, instead of the live rows.
             partition: read only the partitions with these values.
@@ -199,17 +203,21 @@ class Table(ArrowRows):
         require_type(partition, Mapping, "partition", "give a dict of values by the names of partition columns")
         require_type(on_loss, Callable, "on_loss", "give a function")  # type: ignore[arg-type]
         require_type(where, (str, Predicate), "where", "write a condition in SQL: 'id = 2'")
-        require_type(at, Integral, "at", "give a write id")
-        if at is not None and at < 0:
+        require_type(at, (Integral, datetime), "at", "give a write id, or a time")
+        if isinstance(at, Integral) and at < 0:
             raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
+        chosen = self._newest_at(at) if isinstance(at, datetime) else None
+        write_id = None if isinstance(at, datetime) else at
+        write_id = chosen.ids[0] if chosen else write_id
         try:
-            summary, parts = self._opened(at, partition or {}, on_loss, skip_hint)
+            summary, parts = self._opened(write_id, partition or {}, on_loss, skip_hint)
         except NotFoundError:
             if not self._resolver.asks_metastore or on_loss:
                 raise
             # A cleaner removed a directory of this snapshot: try again with a new list from the metastore.
             self._renew(self._resolver.refreshed(is_retry=True))
-            summary, parts = self._opened(at, partition or {}, on_loss, skip_hint)
+            summary, parts = self._opened(write_id, partition or {}, on_loss, skip_hint)
+        summary.notes |= {chosen: None} if chosen else {}
         if not parts:
             existing = [_partition_path(location.partition) for location in islice(self._locations(), 10)]
             more = ", ..." if len(self.found) > len(existing) else ""
@@ -230,6 +238,11 @@ class Table(ArrowRows):
             )
 
         return TableScan(parts, summary, scan_of, where, skip_hint)
+
+    def _newest_at(self, moment: datetime) -> Reason:
+        """Return the newest write id at a moment; for errors see :func:`acidctl.rows.read.moment.newest_at`."""
+        listings = parallel.results(lambda found: found.reload().look.listing, self.found)
+        return newest_at(self.path, map(Ages.of, listings), moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
     def _opened(
         self, at: int | None, partition: Mapping[str, PartitionValue], on_loss: OnLoss | None, skip_hint: str

@@ -170,6 +170,7 @@ class HdfsFileSystem(RemoteStore):
         return cast(BinaryIO, _Output(self, self._client.open_output(path, 0o600 if private else None), path))
 
     def _create(self, path: str, data: bytes) -> None:
+        self._pace.passed(len(data))
         self._require_free(path)  # otherwise a big body meets a closed connection instead of the reason
         try:
             self._client.create(path, data)
@@ -287,6 +288,11 @@ class _Output(io.BufferedWriter):
     def __init__(self, fs: HdfsFileSystem, raw: NewFile, path: str) -> None:
         super().__init__(raw, _WRITE_BUFFER)
         self._fs, self._path = fs, path
+
+    def write(self, data: Any, /) -> int:
+        size = super().write(data)
+        self._fs._pace.passed(size)
+        return size
 
     def close(self) -> None:
         if self.closed:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from acidctl.base.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
@@ -23,6 +24,7 @@ from acidctl.storage import os_errors
 from acidctl.storage.hdfs.cluster import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import NewFile
+from acidctl.storage.pace import pace_of
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
 
@@ -55,7 +57,7 @@ class NativeClient:
     def __init__(self, spec: FileSystemSpec) -> None:
         self._url = f"hdfs://{spec.authority}"
         options = dict(spec.options)
-        self._retry_policy = RetryPolicy.of(options)
+        self._retry_policy, self._pace = RetryPolicy.of(options), pace_of(spec)
         hadoop = {key: value for key, value in options.items() if "." in key}
         names = hadoop.get(f"dfs.ha.namenodes.{spec.authority}", "")
         # The package asks each NameNode once in a call; RetryPolicy decides how often a call is repeated.
@@ -119,10 +121,12 @@ class NativeClient:
         reader = self._ask("read", path, lambda: self._client.read(path))
 
         def fetch(start: int, end: int) -> bytes:
-            return b"".join(
-                self._ask("read", path, lambda at=at: reader.read_range(at, min(_PIECE, end - at)))  # type: ignore[misc]
-                for at in range(start, end, _PIECE)
-            )
+            pieces = []
+            for at in range(start, end, _PIECE):
+                length = min(_PIECE, end - at)
+                pieces.append(self._ask("read", path, partial(reader.read_range, at, length)))
+                self._pace.passed(length)
+            return b"".join(pieces)
 
         return len(reader), fetch
 
@@ -176,6 +180,7 @@ class NativeClient:
         """Call the package in a thread that is left behind if it does not return in time."""
         if sys.is_finalizing():  # a thread that is begun now never runs
             raise StorageError(f"cannot {doing} {printable(self._url + path)}", "the program is ending")
+        self._pace.begin()
         with self._mapped(doing, path):
             return call_within(self._retry_policy.timeout, function)
 

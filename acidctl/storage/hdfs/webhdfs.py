@@ -27,6 +27,7 @@ from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import Upload
 from acidctl.storage.hdfs.webhdfs_http import Http, HttpAnswer, NoAnswerError
 from acidctl.storage.os_errors import is_a_directory
+from acidctl.storage.pace import pace_of
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
 
@@ -70,11 +71,11 @@ class WebHdfsClient:
         self.authority = spec.authority
         self._url = f"{spec.protocol}://{spec.authority}"
         self._options = dict(spec.options)
-        self._retry_policy = RetryPolicy.of(self._options)
+        self._retry_policy, self._pace = RetryPolicy.of(self._options), pace_of(spec)
         session, parameters = log_in(spec)
         self._login = urlencode(parameters)
-        self._own = Http(session, self._retry_policy.timeout)
-        self._others = Http(anonymous(), self._retry_policy.timeout)
+        self._own = Http(session, self._retry_policy.timeout, self._pace)
+        self._others = Http(anonymous(), self._retry_policy.timeout, self._pace)
         scheme = "https" if spec.protocol == "swebhdfs" else "http"
         gateway = self._options.get("gateway", "").strip("/")
         hosts = [f"{scheme}://{host}" for host in spec.authority.split(",")]

@@ -10,6 +10,8 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
+from acidctl.storage.pace import Pace
+
 _CONNECT_TIMEOUT = 10.0
 _FIRST_TIMEOUT = 10.0
 """Seconds: one of some hundred thousand requests may never be answered.  A server that is only slow gets a GET once
@@ -57,13 +59,14 @@ class Http:
     Args:
         session: holds the login of all requests.
         timeout: seconds to wait for an answer.
+        pace: counts every request, and the bytes of its answer.
     """
 
-    def __init__(self, session: requests.Session, timeout: float) -> None:
+    def __init__(self, session: requests.Session, timeout: float, pace: Pace) -> None:
         for prefix in ("http://", "https://"):
             session.mount(prefix, HTTPAdapter(pool_connections=_HOSTS, pool_maxsize=_CONNECTIONS))
         self._session = session
-        self._timeout = timeout
+        self._timeout, self._pace = timeout, pace
 
     def send(self, verb: str, url: str, data: Any = None) -> HttpAnswer:
         """Send one request and return its answer, whatever its status.
@@ -87,6 +90,7 @@ class Http:
             raise NoAnswerError(url, error) from error
 
     def _send(self, verb: str, url: str, data: Any, timeout: float) -> HttpAnswer:
+        self._pace.begin()
         with self._session.request(
             verb,
             url,
@@ -97,4 +101,6 @@ class Http:
             allow_redirects=False,
         ) as response:
             # `content` would read in pieces of 10 KB.
-            return HttpAnswer(response.status_code, response.raw.headers, response.raw.read(decode_content=True))
+            body = response.raw.read(decode_content=True)
+            self._pace.passed(len(body))
+            return HttpAnswer(response.status_code, response.raw.headers, body)

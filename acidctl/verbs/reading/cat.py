@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,8 @@ class CatOptions(Options):
     partition: tuple[tuple[str, str], ...] = option(
         (), "--partition", kind=Kind.COLUMNS, help="Only partitions of this value. Repeatable."
     )
-    at: int | None = option(
-        None, "--at", kind=Kind.NUMBER, metavar="WRITE_ID", help="The rows when this write id was the newest."
+    at: int | datetime | None = option(
+        None, "--at", kind=Kind.MOMENT, help="The rows when this write id was the newest, or at a time in UTC."
     )
     deleted: bool = option(False, "--deleted", help="Print the rows that deletes and updates removed instead.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from acidctl.verbs.options import REQUIRED, Kind, Options, option
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 class DiffOptions(Options):
     """The options of `acidctl diff`."""
 
-    start: int = option(REQUIRED, "--from", kind=Kind.NUMBER, metavar="WRITE_ID", help="Older write id.")
-    end: int | None = option(
-        None, "--to", kind=Kind.NUMBER, metavar="WRITE_ID", help="Newer write id (default: newest)."
+    start: int | datetime = option(REQUIRED, "--from", kind=Kind.MOMENT, help="Older write id, or a time in UTC.")
+    end: int | datetime | None = option(
+        None, "--to", kind=Kind.MOMENT, help="Newer write id, or a time in UTC (default: newest)."
     )
     key: tuple[str, ...] | None = option(
         None,

@@ -104,6 +104,19 @@ def test_nights_compact_then_clean_then_purge_under_one_id(acidctl: Acidctl, war
     assert {table: len(read_rows(table)) for table in rows} == rows
 
 
+def test_what_one_night_cleaned_is_purged_by_its_id(acidctl: Acidctl, warehouse: Path) -> None:
+    assert acidctl(*DUE, "--yes", warehouse).status == 0
+    age(warehouse, 48)
+    cleaned = acidctl(*DUE, "--yes", "-o", "jsonl", warehouse).lines()
+    (night,) = {step["run"] for step in cleaned}
+    assert acidctl("purge", "--yes", "--run", "20200101T000000.000Z-12345678", warehouse).status == 3
+    purged = acidctl("purge", "--yes", "--run", night, "-o", "jsonl", warehouse)
+    gone = {step["location"] for step in purged.lines() if step["result"] == "purged"}
+    assert gone == {step["location"] for step in cleaned if step["result"] == "cleaned"}
+    assert len(gone) == 3
+    assert not [entry for entry in warehouse.rglob("*") if entry.name.startswith(night)]
+
+
 def test_all_that_a_night_did_is_known_by_its_id(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
     orders = warehouse / "sales.db" / "orders"
     runs = []
@@ -179,6 +192,19 @@ def test_policies_exclude_choose_and_rank(acidctl: Acidctl, warehouse: Path, tmp
     assert (skipped["code"], skipped["location"].rpartition("/")[2]) == ("excluded", "tmp_x")
     assert "the policy of sales.* excludes" in skipped["reason"]
     assert not list((warehouse / "sales.db" / "tmp_x").glob("base_*"))
+
+
+def test_old_partitions_may_have_a_policy_of_their_own(acidctl: Acidctl, tmp_path: Path, state: Path) -> None:
+    logs = tmp_path / "sales.db" / "logs"
+    for day in ("2020-01-01", "2999-01-01"):
+        write_deltas(logs / f"dt={day}", 1, 12)
+    age(tmp_path, 30)
+    config = write_config(tmp_path, '[policy."sales.*/older-than=30d"]\nexclude = true\n')
+    found = acidctl("--config", config, *DUE, "--dry-run", "-o", "jsonl", tmp_path / "sales.db")
+    results = {
+        step["location"].rpartition("/")[2]: step["result"] for step in found.lines() if step["part"] == "compact"
+    }
+    assert results == {"dt=2020-01-01": "skipped", "dt=2999-01-01": "planned"}
 
 
 @pytest.mark.parametrize(

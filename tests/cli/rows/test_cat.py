@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -86,6 +87,23 @@ def test_rows_of_before_a_compaction(acidctl: Call, table: Path) -> None:
     shutil.rmtree(table / "k=1" / "delta_0000001_0000001_0000")
     found = acidctl("cat", table / "k=1", "--count", "--at", "1")
     assert found.status == 10 and "no directory is left of write id 1" in found.err
+
+
+def test_the_rows_at_a_time_with_the_write_id_that_was_the_newest(acidctl: Call, tmp_path: Path) -> None:
+    for write_id in (1, 2, 3):
+        directory = tmp_path / f"t/delta_{write_id:07}_{write_id:07}_0000"
+        write_acid(directory / "bucket_00000", insert(write_id, 0, (write_id,)))
+        for path in (*directory.iterdir(), directory):
+            os.utime(path, (1_000_000_000 + 60 * write_id,) * 2)  # 01:47:40 UTC is that of write id 1
+    found = acidctl("cat", tmp_path / "t", "--count", "--at", "2001-09-09 01:49")
+    assert found.out == "2\n"
+    assert "the newest write id at 2001-09-09T01:49:00Z is 2" in found.err and "3 followed at 2001-09" in found.err
+    assert acidctl("cat", tmp_path / "t", "--count", "--at", "2001-09-09T02:48+01:00").out == "1\n"
+    found = acidctl("diff", tmp_path / "t", "--from", "2001-09-09 01:48", "--to", "2001-09-09 02:00", "--count")
+    assert '"appeared":2' in found.out.replace(" ", "") and "is 1, by" in found.err and "none followed" in found.err
+    assert acidctl("cat", tmp_path / "t", "--at", "2001-09-08").status == 10
+    wrong = acidctl("cat", tmp_path / "t", "--at", "yesterday")
+    assert wrong.status == 2 and "2026-11-20 12:00" in wrong.err
 
 
 def test_an_earlier_write_id_says_which_have_left_no_directory(acidctl: Call, tmp_path: Path) -> None:
