@@ -11,14 +11,18 @@ import pytest
 from support.paths import REPO, TESTS
 from support.tables import read_rows
 
+from acidctl.cli.command_table import FOLDERS, SECTIONS
+
 APART = ("scenarios", "oracle", "project")
 """Folders whose files tell of several modules together, of Hive as the judge, and of the repository itself."""
 
 
 def mirrors(folder: str, name: str) -> bool:
-    """Whether the name is that of a module of the folder, alone or followed by what of it is tested."""
+    """Whether the name is that of a module or command of the folder, alone or followed by what of it is tested."""
     package = REPO / "acidctl" / folder
     modules = {path.stem for path in package.glob("[a-z]*.py")}
+    for title, section in FOLDERS.items():  # small commands of a kind share a module
+        modules |= set(SECTIONS[title] if folder == f"cli/{section}" else ())
     modules |= {path.parent.name for path in package.glob("*/__init__.py")}
     return any(name == module or name.startswith(f"{module}_") for module in modules)
 
@@ -49,6 +53,8 @@ def test_every_file_mirrors_a_module_or_stands_apart() -> None:
 def test_only_modules_are_mirrored() -> None:
     assert mirrors("acid", "names")
     assert mirrors("orc/write", "acid_writer_java")
+    assert mirrors("cli/maintain", "restore")
+    assert not mirrors("cli/rows", "restore")
     assert not mirrors("acid", "namesake")
     assert not mirrors("nowhere", "names")
 

@@ -27,7 +27,7 @@ def test_the_page_speaks_of_no_other_setting() -> None:
 def test_the_messages_of_the_page_are_those_of_the_program() -> None:
     sources = [*(REPO / "acidctl" / "metastore").rglob("*.py"), REPO / "acidctl" / "hadoop" / "kerberos.py"]
     sources += [REPO / "acidctl" / name for name in ("hadoop/site_files.py", "location/arguments.py")]
-    sources += [REPO / "acidctl/cli/options/shared.py"]
+    sources += [REPO / "acidctl/cli/options/asked_metastore.py"]
     program = "".join(path.read_text("utf-8") for path in sources)
     table = PAGE.partition("## When it does not work")[2]
     messages = [

@@ -10,9 +10,9 @@ import click
 from acidctl.base.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.cli.hive.records import Record, Results, entry_record, locks_text, refuse, sentence, some, txn_record
 from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.help_pages import ExampledGroup, GroupedCommand
 from acidctl.cli.options.param_types import NumberType
-from acidctl.cli.options.shared import asked_metastore
 from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.console import note
 from acidctl.wording import age_text, human_count

@@ -9,7 +9,7 @@ import click
 
 from acidctl.cli.hive.records import Record, entry_record, sentence, tables_argument
 from acidctl.cli.options import shared
-from acidctl.cli.options.shared import view_options
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.screen import Layout, column, on_screen
 from acidctl.wording import age_text

@@ -9,7 +9,7 @@ import click
 from acidctl.base.errors import ExitStatus
 from acidctl.cli.hive.records import Record, Results, lock_record, locks_text, whole
 from acidctl.cli.options import shared
-from acidctl.cli.options.shared import asked_metastore
+from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.output.console import note, warn
 from acidctl.wording import age_text, human_count, time_of
 

@@ -10,10 +10,10 @@ import click
 from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.cli.hive.records import Record, Results
 from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import COUNT
 from acidctl.cli.options.set_option import key_and_value
-from acidctl.cli.options.shared import asked_metastore
 from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.console import note, warn
 from acidctl.wording import human_count

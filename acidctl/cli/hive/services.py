@@ -14,8 +14,8 @@ import click
 
 from acidctl.base.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
-from acidctl.cli.options.shared import asked_metastore
 from acidctl.cli.options.verb_command import verb_command
 from acidctl.cli.output.console import note
 

@@ -10,8 +10,8 @@ import click
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.hive.records import Record, sentence, tables_argument
 from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.metastore import exclude_option
-from acidctl.cli.options.shared import view_options
 from acidctl.cli.output.screen import Column, Layout, column
 
 if TYPE_CHECKING:

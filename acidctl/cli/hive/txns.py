@@ -11,8 +11,8 @@ from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.guardian import NOTES
 from acidctl.cli.hive.records import Record, lock_record, locks_text, sentence, some, tables_argument, txn_record, whole
 from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
-from acidctl.cli.options.shared import view_options
 from acidctl.cli.output.command_lines import hive_line
 from acidctl.cli.output.console import note
 from acidctl.cli.output.screen import Column, Layout, column, number, on_screen

@@ -11,7 +11,7 @@ import click
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.cli.options import shared
-from acidctl.cli.options.shared import list_options
+from acidctl.cli.options.asked_metastore import list_options
 from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.cli.output.console import Records, console, note
 from acidctl.cli.output.screen import ListChoice

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from acidctl.base.errors import AcidctlError, NotLookedAtError, UsageProblem
+from acidctl.base.errors import AcidctlError, NotLookedAtError
 from acidctl.cli.options.help_pages import GroupedCommand
 from acidctl.cli.options.metastore import (
     exclude_option,
@@ -22,16 +22,14 @@ from acidctl.cli.options.metastore import (
     refuse_untyped_none,
     warehouse_of,
 )
-from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE, comma_separated
+from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, LOCATION, NEW_FILE
 from acidctl.cli.options.set_option import assigned, refuse_assigned, takes_storage
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.location.arguments import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.screen import ListChoice, View
     from acidctl.location.snapshot_resolver import SnapshotResolver
-    from acidctl.metastore.client import Metastore
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -320,56 +318,3 @@ def _in_metastore(metastore: str | None) -> SnapshotResolver:
 
 table_options = passed_as("resolver", _in_metastore, *metastore_options)
 """For commands that change a table of a metastore: passed on as the keyword `resolver`."""
-
-
-def _choice(columns: tuple[str, ...] | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
-    from acidctl.cli.output.screen import ListChoice  # noqa: PLC0415 - --help does without
-
-    return ListChoice(columns, sort, where, not no_headers)
-
-
-list_options = passed_as(
-    "choice",
-    _choice,
-    typed_option("--where", metavar="CONDITION", help="Only lines that meet a condition in SQL: deltas > 50."),
-    click.option("--sort", metavar="COLUMN[:desc]", help="Sort by a column; numbers the greatest first, unless :asc."),
-    click.option(
-        "--columns",
-        metavar="NAMES",
-        callback=comma_separated,
-        help="Only these columns, by their names in CSV, in this order.",
-    ),
-    click.option("--no-headers", is_flag=True, help="Leave out the line with the names of the columns."),
-)
-"""The options that choose lines and columns, passed on as the keyword `choice`, a ListChoice."""
-
-
-def _asked(metastore: str | None) -> Metastore:
-    warehouse = warehouse_of(metastore)
-    if warehouse is None:
-        raise UsageProblem(
-            "no metastore is known",
-            "none is given or configured, and no hive-site.xml was found that names one",
-            "give --metastore, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
-        )
-    return warehouse.metastore
-
-
-asked_metastore = passed_as("metastore", _asked, *metastore_options)
-"""``--metastore`` and ``--set``: passed on as the keyword `metastore`, a Metastore."""
-
-
-def _view(limit: int | None, output: str) -> View:
-    from acidctl.cli.output.screen import View  # noqa: PLC0415 - --help does without
-
-    return View(limit, output)
-
-
-view_options = passed_as(
-    "view",
-    _view,
-    click.option("--limit", type=COUNT, help="Show the first N (default: 100 in the table, all in other forms)."),
-    asked_metastore,
-    output_option("table", "json", "jsonl", "csv", default="table"),
-)
-"""The options of commands that list, passed on as the keywords `metastore` and `view`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from acidctl.cli.report.run_figures import RunFigures
     from acidctl.cli.report.verb_screen import Screen
-    from acidctl.outcome import Outcome
     from acidctl.verbs.selection import Selection
 
 OptionsT = TypeVar("OptionsT")
@@ -97,7 +96,7 @@ class Call(Generic[OptionsT]):
             nothing=nothing,
         )
 
-    def show(self, verb: Callable[..., Iterable[Outcome]], *more: Any) -> int:
+    def show(self, verb: Callable[..., Any], *more: Any) -> int:
         """Run a verb that has a dry run, show its outcomes, and return the exit status.
 
         Args:
