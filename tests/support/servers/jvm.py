@@ -36,7 +36,7 @@ def command(
             f"-Xmx{heap}",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
-            "-XX:ReservedCodeCacheSize=256m",  # of one compiler it is 48 MB, which Hive fills: then it is swept for ever
+            "-XX:ReservedCodeCacheSize=256m",  # else 48 MB, which Hive fills and Java sweeps without end
             "-Djava.net.preferIPv4Stack=true",
         ),
         *(f"-Dderby.stream.error.file={home}/derby.log", f"-Djava.io.tmpdir={home}", f"-Duser.dir={home}"),
