@@ -43,6 +43,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 1
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave the order of groups to `_put_long_groups_first`."""
+    config.option.loadscopereorder = False
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which writes the groups into the ids of the tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that are left out of a sample; let one process run all tests of a file (``--dist loadgroup``).
@@ -82,14 +87,30 @@ def _take_turns(items: list[pytest.Item]) -> None:
                 item.add_marker("by_hand")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which reports the order of the tests
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Groups that are not kept start every server and every session of Spark twice: rather no run than such a one."""
+    """Groups that are not kept start every server and every session of Spark twice: rather no run than such a one.
+
+    Groups that take long come first, lest one process works on the last of them while the others have nothing to do.
+    """
     if getattr(session.config.option, "loadgroup", False):
         lost = [
             item.nodeid for item in session.items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid
         ]
         if lost:
             raise pytest.UsageError(f"pytest-xdist does not group {lost[0]} and {len(lost) - 1} other tests")
+        _put_long_groups_first(session.items)
+
+
+def _put_long_groups_first(items: list[pytest.Item]) -> None:
+    """Those on both Hives, those with another server or Spark, all others; pytest-xdist itself counts tests only."""
+    groups = [_group_of(item) for item in items]
+    sizes = Counter(groups)
+    starts = [any(mark.name in ("server", "spark") for mark in item.iter_markers()) for item in items]
+    starting = {group for group, is_one in zip(groups, starts, strict=True) if is_one}
+    keys = [(not name.startswith("hive "), name not in starting, -sizes[name], name) for name in groups]
+    order = sorted(range(len(items)), key=keys.__getitem__)
+    items[:] = [items[place] for place in order]
 
 
 def _group_of(item: pytest.Item) -> str:

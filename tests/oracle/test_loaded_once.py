@@ -71,6 +71,7 @@ def test_a_killed_load_is_made_once_by_the_next_run(real_hive: HiveServer, tmp_p
         for _ in range(2):
             assert run(real_hive, words) == 0
             assert rows(real_hive, name) == expected, step
+        assert real_hive.sql(f"select count(*) from {name}") == [[str(len(expected))]], step
     for thread in ("Initiator", "Worker", "Cleaner"):
         real_hive.round(thread)
     real_hive.sql(f"alter table {name} partition (p=1) compact 'major'")
@@ -87,6 +88,7 @@ def test_a_killed_load_is_made_once_by_the_next_run(real_hive: HiveServer, tmp_p
         ]
         assert run(real_hive, words) == 0
     assert rows(real_hive, name) == expected
+    assert real_hive.sql(f"select count(*) from {name}") == [[str(len(expected))]]
     real_hive.sql(f"drop table {name}")
 
 
@@ -106,9 +108,7 @@ def run(hive: HiveServer, words: list[str], step: str = "") -> int:
 
 
 def rows(hive: HiveServer, name: str) -> list[list[str]]:
-    found = sorted(hive.sql(f"select id, name, p from {name}"))
-    assert hive.sql(f"select count(*) from {name}") == [[str(len(found))]]
-    return found
+    return sorted(hive.sql(f"select id, name, p from {name}"))
 
 
 def end_transactions(hive: HiveServer) -> None:
@@ -171,9 +171,9 @@ def give(process: subprocess.Popen[str], text: str) -> None:
 
 
 def wait_for(hive: HiveServer, name: str, count: int) -> None:
-    """Wait until Hive counts this number of rows."""
+    """Wait until Hive reads this number of rows, by no job, as counting would need one."""
     for _ in range(120):
-        if int(hive.sql(f"select count(*) from {name}")[0][0]) >= count:
+        if len(hive.sql(f"select id from {name}")) >= count:
             return
         time.sleep(0.5)
     pytest.fail("the lines did not come")

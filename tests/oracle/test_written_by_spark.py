@@ -26,13 +26,14 @@ class SparkTable(HiveTable):
         rows = [(where, row) for where, found in self.rows_by_location().items() for row in found]
         assert sorted(int(values[0]) for _, (_, values) in rows) == sorted(ids)
         assert len({(where, row_id) for where, (row_id, _) in rows}) == len(ids)
-        wanted = [[str(number) for number in (len(ids), min(ids), max(ids))]]
-        for setting in ("true", "false"):
-            self.hive.set("hive.compute.query.using.stats", setting)
-            assert self.hive.sql(f"select count(*), min(id), max(id) from {self.name}") == wanted
+        wanted = [str(number) for number in (len(ids), min(ids), max(ids))]
+        self.hive.set("hive.compute.query.using.stats", "true")
+        assert self.hive.sql(f"select count(*), min(id), max(id) from {self.name}") == [wanted]
+        self.hive.set("hive.compute.query.using.stats", "false")
+        statement = f"select count(*), min(id), max(id), count(name) from {self.name} where id >= 0"
         for batches in ("true", "false"):
             self.hive.set("hive.vectorized.execution.enabled", batches)
-            assert self.hive.sql(f"select count(name) from {self.name} where id >= 0") == [[str(len(ids))]]
+            assert self.hive.sql(statement) == [[*wanted, wanted[0]]]
         self.validate()
 
 

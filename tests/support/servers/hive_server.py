@@ -21,6 +21,7 @@ from support.servers.jvm import Process, command, write_site
 from support.servers.metastore_schema import database, prepare_schema
 
 _ABORTING = ("hive.in.test", "hive.test.rollbacktxn")
+_DRIVER = "org/apache/hadoop/hive/ql/exec/mr/ExecDriver.class"
 _LOG4J = """status = ERROR
 appender.err.type = Console
 appender.err.name = err
@@ -177,16 +178,20 @@ class HiveServer:
 
 
 def _without_its_jar(version: int, folder: Path, directory: Path) -> list[Path]:
-    """Further parts of the class path, for Tez to copy no jar of 83 MB for each of its containers.
+    """Further parts of the class path, for Hive to copy no jar of its own, of 40 or 83 MB, for each of its jobs.
 
-    The class whose place Hive asks for its own jar lies in a folder there; then it takes ``hive.jar.path``.
+    Hive 3 takes the jar in which the class that runs a job is found first: one that has nothing else. Hive 4 takes
+    ``hive.jar.path`` if the class whose place it asks for lies in a folder.
     """
-    if version == 3:
-        return []
     (jar,) = folder.glob("lib/hive-exec-*.jar")
-    with ZipFile(jar) as opened, ZipFile(directory / "empty.jar", "w"):
+    with ZipFile(jar) as opened:
+        if version == 3:
+            with ZipFile(directory / "driver.jar", "w") as made:
+                made.writestr(_DRIVER, opened.read(_DRIVER))
+            return [directory / "driver.jar"]
         names = [name for name in opened.namelist() if name.startswith("org/apache/hadoop/hive/ql/exec/tez/DagUtils")]
         opened.extractall(directory / "exec", names)
+    ZipFile(directory / "empty.jar", "w").close()
     return [directory / "exec"]
 
 

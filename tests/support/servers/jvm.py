@@ -36,7 +36,7 @@ def command(
             f"-Xmx{heap}",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
-            "-XX:ReservedCodeCacheSize=256m",  # one compiler has 48 MB, which Hive fills, and then sweeps all the time
+            "-XX:ReservedCodeCacheSize=256m",  # else 48 MB, which Hive fills and Java sweeps without end
             "-Djava.net.preferIPv4Stack=true",
         ),
         *(f"-Dderby.stream.error.file={home}/derby.log", f"-Djava.io.tmpdir={home}", f"-Duser.dir={home}"),
