@@ -32,14 +32,15 @@ Reading = Any
 def conformance_table() -> str:
     """Markdown: a heading for every kind of table, and below it what each reader reads."""
     results: dict[str, Result] = json.loads(RESULTS.read_text("utf-8"))
-    out = [_counts(list(results.values()))]
+    out = [totals(list(results.values()))]
     for kind, members in groupby(results.items(), lambda item: item[1]["kind"]):
         lines = [_HEADER, ["---"] * len(_HEADER), *(_line(name, result) for name, result in members)]
         out.append(f"## {kind[:1].upper()}{kind[1:]}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines))
     return "\n" + "\n".join(out) + "\n"
 
 
-def _counts(results: Sequence[Result]) -> str:
+def totals(results: Sequence[Result]) -> str:
+    """How many tables there are, and in how many acidctl differs."""
     known = sum(bool(result["reason"]) for result in results)
     reports = {result["source"] for result in results if re.fullmatch(r"[a-z-]+-\d+", result["source"])}
     return f"{len(results)} tables, {len(reports)} public reports; acidctl differs in {known}, and says why.\n"

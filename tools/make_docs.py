@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from conformance_page import conformance_table
+from evidence import evidence_page
 from interface_stub import PATH as INTERFACE_STUB
 from interface_stub import stub as interface_stub
 from json_schemas import schema_files
@@ -504,6 +505,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": command_table,
     "conformance": conformance_table,
     "environment": environment_table,
+    "evidence": evidence_page,
     "exit-statuses": exit_status_table,
     "files": lambda: _two_columns(("path", "what it is"), DATA["files"].items()),
     "json-forms": json_form_table,

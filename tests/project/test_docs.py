@@ -245,6 +245,7 @@ PLACES = {
     "commands": "README.md",
     "conformance": "docs/reference/conformance.md",
     "environment": "docs/reference/configuration.md",
+    "evidence": "docs/reference/evidence.md",
     "exit-statuses": "docs/reference/exit-statuses.md",
     "files": "docs/reference/configuration.md",
     "json-forms": "docs/reference/types.md",

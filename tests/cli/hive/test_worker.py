@@ -1,7 +1,9 @@
-"""With which stores a worker starts Spark: those of the databases, where its master gives tokens for them."""
+"""The stores with which a worker starts Spark, and the page that it serves."""
 
 from __future__ import annotations
 
+import re
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +12,8 @@ import pytest
 from support.command_line import Result
 from support.metastore.fake_hive import FakeHive
 
+from acidctl.cli.hive import worker as command
+from acidctl.cli.hive.services import Figures, serve
 from acidctl.metastore import interface as wire
 from acidctl.spark import compaction_engine
 
@@ -32,3 +36,26 @@ def test_spark_knows_them_before_there_is_an_entry(
         done = acidctl("hive", "worker", "--once", "--master", master, *login, "--metastore", fake.address)
     assert done.status == 0, done.err
     assert {one.authority: dict(one.options)["keytab"] for one in started[0].stores} == logins
+
+
+def test_its_page_has_the_queue_of_its_metastore(
+    acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[str] = []
+
+    @contextmanager
+    def looked_at(listen: str, figures: Figures) -> Iterator[None]:
+        assert figures.queue
+        with serve(listen, figures) as address:
+            figures.queue.look()
+            pages.append(urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode())
+            yield
+
+    monkeypatch.setattr(command, "serve", looked_at)
+    with FakeHive(4) as fake:
+        fake.entry("s", "t", "working", started=100)
+        words = ("hive", "worker", "--once", "--engine", "local", "--listen", "0", "--metastore", fake.address)
+        done = acidctl(*words)
+    assert done.status == 0, done.err
+    assert 'acidctl_queue_entries{state="working"} 1.0' in pages[0]
+    assert re.search(r"^acidctl_worker_running 0.0$", pages[0], re.MULTILINE)

@@ -239,7 +239,7 @@ def test_where_the_queue_cannot_be_asked_the_disk_is_told_all_the_same(
 def test_a_store_that_takes_long_to_answer_tells_the_same(
     acidctl: Acidctl, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    tree = tmp_path / "w.db"
+    tree = tmp_path / f"w{len(options)}.db"  # the store is one for both cases, and they may get the same folder
     for number in range(30):
         make(tree / f"t{number}", *TEN, *(f"delta_{n:07d}_{n:07d}_0000" for n in range(11, 11 + number % 5)))
     fs, root = open_location(f"memory:/{tree}", {"objects": "true"} if options else {})
