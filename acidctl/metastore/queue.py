@@ -129,7 +129,7 @@ class Wish(OfLocation):
 
 def kind_of(number: int) -> str:
     """Return the name of a compaction type of the interface; ``unknown (9)`` for a type that is not in it."""
-    return _KINDS.get(number, f"unknown ({number})")  # type: ignore[call-overload,no-any-return]
+    return _KINDS.get(number, f"unknown ({number})")
 
 
 def number_of(kind: str) -> int:
