@@ -36,7 +36,8 @@ FAILED_STATES = ("failed", "did not initiate", "attempted", REFUSED, "aborted")
 COMPACTIONS = ("minor", "major", "rebalance")
 """Kinds of entries that merge files; others only clean, or belong to other formats."""
 
-_KINDS = {kind: kind.name.lower().replace("_", "-") for kind in CompactionType}
+_KINDS: dict[int, str] = {kind: kind.name.lower().replace("_", "-") for kind in CompactionType}
+_KINDS[6] = "deferred-cleanup"  # DEFERRED_CLEANUP, which no release has yet
 _NUMBERS = {name: int(kind) for kind, name in _KINDS.items()}
 _UNKNOWN_KIND = re.compile(r"unknown \((\d{1,9})\)")
 _REFUSED_BY = re.compile(r"state=['\"]?([a-z ]+)['\"]? and id=(\d+)")
@@ -128,7 +129,7 @@ class Wish(OfLocation):
 
 def kind_of(number: int) -> str:
     """Return the name of a compaction type of the interface; ``unknown (9)`` for a type that is not in it."""
-    return _KINDS.get(number, f"unknown ({number})")  # type: ignore[call-overload,no-any-return]
+    return _KINDS.get(number, f"unknown ({number})")
 
 
 def number_of(kind: str) -> int:

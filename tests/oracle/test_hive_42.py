@@ -77,7 +77,7 @@ def metastore_of(hive: HiveServer) -> Metastore:
 
 
 @pytest.mark.parametrize("registers", [True, False], ids=["held", "not-held"])
-@pytest.mark.parametrize("work", ["reader", "compaction"])
+@pytest.mark.parametrize("work", ["reader", pytest.param("compaction", marks=pytest.mark.by_hand)])
 def test_its_cleaner_spares_what_acidctl_has_registered_to_read(
     real_hive: HiveServer, monkeypatch: pytest.MonkeyPatch, work: str, registers: bool
 ) -> None:

@@ -35,6 +35,14 @@ def test_the_queue_comes_before_its_history(ask: Ask, fake: FakeHive) -> None:
     assert "job job_1" in shown
 
 
+def test_every_type_has_a_name(ask: Ask, fake4: FakeHive) -> None:
+    for number in range(1, 8):
+        fake4.entry("s", f"t{number}", "initiated", type=number)
+    kinds = [one["kind"] for one in ask(fake4, "compactions", "-o", "jsonl").lines()]
+    assert kinds[:4] == ["minor", "major", "rebalance", "abort-txn-cleanup"]
+    assert kinds[4:] == ["smart-optimize", "deferred-cleanup", "unknown (7)"]
+
+
 def test_csv_has_one_line_for_each(ask: Ask, fake: FakeHive) -> None:
     waits = fake.entry("s", "t", "initiated", 'day=a,"b"', enqueued=30)
     fake.entry("s", "u", "failed", ended=50, meta_info="no memory,\nsaid the job")
