@@ -11,7 +11,7 @@ from support.stores import Store, fill
 from acidctl.base.errors import UsageProblem
 from acidctl.storage import pace
 from acidctl.storage.pace import Pace, pace_of
-from acidctl.storage.port import FileSystemSpec
+from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
 from acidctl.storage.remote import RemoteStore
 
@@ -78,16 +78,29 @@ def test_every_store_keeps_to_the_limits(store: Store, clock: Clock) -> None:
     if not isinstance(store.fs, RemoteStore):
         pytest.skip("it is not behind a network")
     fill(store, "a", data=b"x" * 1000)
-    limits = (("bytes_per_second", "10000"), ("calls_per_second", "100"))
-    spec = FileSystemSpec(
-        store.fs.spec.protocol, tuple(sorted((*store.fs.spec.options, *limits))), store.fs.spec.authority
-    )
-    fs = open_file_system(spec)
+    fs, spec = limited(store, ("bytes_per_second", "16k"), ("calls_per_second", "128"))
     before = len(clock.slept)
     for _ in range(3):
-        assert len(fs.read_bytes(f"{store.root}/a", 0, 500)) == 500
+        assert len(fs.read_bytes(f"{store.root}/a", 0, 512)) == 512
     assert clock.slept[before:]
-    assert pace_of(spec).turn() >= 0.15  # of 1500 bytes
-    fs.write_bytes(f"{store.root}/b", b"x" * 10000)
-    assert pace_of(spec).turn() >= 1.15
+    assert pace_of(spec).turn() >= 1536 / 16384
+    fs.write_bytes(f"{store.root}/b", b"x" * 16384)
+    assert pace_of(spec).turn() >= 1 + 1536 / 16384
     assert fs.spec == spec  # other processes keep to the limits, too
+
+
+def test_every_request_is_a_call(store: Store, clock: Clock) -> None:
+    if not isinstance(store.fs, RemoteStore):
+        pytest.skip("it is not behind a network")
+    fill(store, "a")
+    fs, spec = limited(store, ("calls_per_second", "128"))
+    for _ in range(3):
+        fs.list_dir(store.root)
+    assert pace_of(spec).turn() >= 3 / 128
+
+
+def limited(store: Store, *limits: tuple[str, str]) -> tuple[FileSystem, FileSystemSpec]:
+    """Return the file system of a store with limits, and its spec."""
+    given = store.fs.spec
+    spec = FileSystemSpec(given.protocol, tuple(sorted((*given.options, *limits))), given.authority)
+    return open_file_system(spec), spec
