@@ -19,17 +19,26 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.compaction.proof.checksum import RowProof
-from acidctl.iceberg.difference import SourceFile, TargetFile, Wanted, difference, replaced, source_file
+from acidctl.iceberg.difference import (
+    ClosedFile,
+    SourceFile,
+    TargetFile,
+    Wanted,
+    difference,
+    opened,
+    replaced,
+    source_file,
+)
 from acidctl.iceberg.directories import by_directories
 from acidctl.iceberg.fields import Field
 from acidctl.iceberg.file_tasks import (
     AUTO,
+    AsOrc,
     CopyFormat,
     Engine,
     FileTask,
     WrittenFile,
     chosen_format,
-    columns_of,
     in_threads,
 )
 from acidctl.iceberg.keys import RUNS, FileKeys, Longs, Runs, without
@@ -81,9 +90,8 @@ class PlannedFile:
     @property
     def bytes(self) -> int:
         """Return the bytes of the stripes to copy."""
-        stripes, chosen = self.wanted.source.events.tail.stripes, self.wanted.stripes
-        numbers = range(len(stripes)) if chosen is None else chosen
-        return sum(stripes[at].indexLength + stripes[at].dataLength for at in numbers)
+        sizes, chosen = self.wanted.source.sizes, self.wanted.stripes
+        return sum(sizes if chosen is None else (sizes[at] for at in chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +188,21 @@ def plan_copy(
         RefusedError: a file cannot be copied; it is named.
         BadDataError: a file cannot be read.
     """
+    known: dict[int, AsOrc] = {}
+    shared: dict[FileColumns | None, FileColumns | None] = {}
+
+    def look_at(events: EventFile) -> AsOrc:
+        found = AsOrc.of(events, row, fields)
+        return replace(found, columns=shared.setdefault(found.columns, found.columns))
+
     sources: dict[Values, list[SourceFile]] = {}
     snapshots: dict[Values, list[Snapshot]] = {}
     for part in partitions:  # two directories may have one value: p=1 and p=01
-        sources.setdefault(part.values, []).extend(_sources(part.snapshot, is_again=bool(copied)))
+        here = sources.setdefault(part.values, [])
+        for source, events in _sources(part.snapshot, is_again=bool(copied)):
+            here.append(source)
+            if not copied:  # all of them are going to be copied: their footers are not read once more
+                known[id(source)] = look_at(events)
         snapshots.setdefault(part.values, []).append(part.snapshot)
     has_keys = rows_have_keys(snapshot for here in snapshots.values() for snapshot in here)
     wanted: list[tuple[Wanted, Values]] = []
@@ -198,12 +217,18 @@ def plan_copy(
         _require_values_of_old_rows(here, found.wanted, row, changed or {})
         wanted += [(one, values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
-    kind, why = chosen_format(asked, (one.source.events for one, _ in wanted), row, fields)
-    files = [
-        PlannedFile(piece, columns_of(one.source.events, row, fields, kind), values)
-        for one, values in wanted
-        for piece in (pieces(one) if kind is CopyFormat.PARQUET else (one,))
-    ]
+    found_as = {id(one): known.get(id(one.source)) or look_at(opened(one.source.events)) for one, _ in wanted}
+    kind, why = chosen_format(asked, found_as.values())
+    files: list[PlannedFile] = []
+    for one, values in wanted:
+        as_orc = found_as[id(one)]
+        if kind is CopyFormat.PARQUET:
+            files += (PlannedFile(piece, EncodedFile(row, tuple(fields)), values) for piece in pieces(one))
+        elif as_orc.columns is None:
+            assert as_orc.refused
+            raise as_orc.refused
+        else:
+            files.append(PlannedFile(one, as_orc.columns, values))
     shown = {values: sum((file.keys.proof() for file in here), RowProof()) for values, here in sources.items()}
     return CopyPlan(tuple(files), tuple(gone), copied, shown, has_keys, kind, why)
 
@@ -229,7 +254,7 @@ def _require_values_of_old_rows(
     for source in sources if changed else ():
         if new_rows.get(id(source), 0) == source.keys.runs.rows - len(source.keys.dead):
             continue
-        events, why = source.events, ""
+        events, why = opened(source.events), ""
         place_in = _finder(events)
         for at, old in changed.items():
             name, place = row.names[at], place_in(row, at)
@@ -259,8 +284,8 @@ def _may_have_values(events: EventFile, place: int | str) -> bool:
     return found is None or not found.HasField("numberOfValues") or found.numberOfValues > 0
 
 
-def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
-    """Yield the data files of a location with their keys."""
+def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[tuple[SourceFile, EventFile]]:
+    """Yield the data files of a location with their keys, each also with its footer, which is not to be kept."""
     events = open_sources(snapshot)
     deletes = load_deletes(events, snapshot.write_ids)
     for file in events:
@@ -269,7 +294,7 @@ def _sources(snapshot: Snapshot, *, is_again: bool) -> Iterator[SourceFile]:
         found = source_file(file, snapshot, deletes)
         if is_again and found.has_changes:
             raise _refused(file, "rows were updated in place, as Hive 2 did")
-        yield found
+        yield replace(found, events=ClosedFile.of(file)) if file.format is Format.ORC else found, file
 
 
 def _refused(file: EventFile, why: str) -> RefusedError:

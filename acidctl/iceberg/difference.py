@@ -8,19 +8,74 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acidctl.base.errors import RefusedError
+from acidctl.acid.layout import DataFile
+from acidctl.base.errors import ConflictError, RefusedError
 from acidctl.compaction.merge.event_stream import all_live
 from acidctl.iceberg.keys import FileKeys, KeySet, Longs, Runs, ranges_outside
 from acidctl.location.snapshot import Snapshot
+from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.integer_runs import id_run
+from acidctl.rows.foreign.format import read_orc_tail
 from acidctl.rows.read.delete_set import DeleteSet
 from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.row_numbers import Synthetic
 from acidctl.rows.read.visibility import live_rows
+from acidctl.storage.port import FileSystem
+
+if TYPE_CHECKING:
+    from acidctl.location.metastore_schema import Declared
 
 _NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedFile:
+    """An ORC file of the source without its footer, which takes tens of kilobytes: a plan may have many files.
+
+    Attributes:
+        stripes: the bytes and the rows of each, by which the file is known again.
+    """
+
+    fs: FileSystem
+    file: DataFile
+    path: str
+    length: int | None
+    synthetic: Synthetic | None
+    declared: Declared | None
+    stripes: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, events: EventFile) -> ClosedFile:
+        """Return a file without its footer."""
+        stripes = tuple(zip(_sizes(events), (one.numberOfRows for one in events.tail.stripes), strict=True))
+        return cls(events.fs, events.file, events.path, events.length, events.synthetic, events.declared, stripes)
+
+    def opened(self) -> EventFile:
+        """Read the footer again.
+
+        Raises:
+            BadDataError, NotFoundError: it cannot be read.
+            ConflictError: the file is another one now.
+        """
+        tail = read_orc_tail(ByteSource(self.fs, self.path, self.length, self.file.size))
+        found = EventFile(self.fs, self.file, self.path, self.length, tail, self.synthetic, declared=self.declared)
+        if ClosedFile.of(found).stripes != self.stripes:
+            why = "its stripes are not those of the plan"
+            raise ConflictError(f"{found.shown} was replaced meanwhile", why, "see who changes files; run it again")
+        return found
+
+
+def opened(file: ClosedFile | EventFile) -> EventFile:
+    """Return a file with its footer; for errors see :meth:`ClosedFile.opened`."""
+    return file if isinstance(file, EventFile) else file.opened()
+
+
+def _sizes(events: EventFile) -> tuple[int, ...]:
+    return tuple(stripe.indexLength + stripe.dataLength for stripe in events.tail.stripes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +84,17 @@ class SourceFile:
 
     Attributes:
         ends: the position after the last row of each stripe.
+        sizes: the bytes of each stripe.
+        can_choose: single stripes can be copied, because the file has statistics of each.
         has_changes: there are updates or deletes among the events, as Hive 2 wrote them.
     """
 
     snapshot: Snapshot
-    events: EventFile
+    events: ClosedFile | EventFile
     keys: FileKeys
     ends: tuple[int, ...]
+    sizes: tuple[int, ...]
+    can_choose: bool
     has_changes: bool = False
 
 
@@ -66,7 +125,8 @@ def source_file(events: EventFile, snapshot: Snapshot, deletes: DeleteSet) -> So
             at += info.numberOfRows
             ends.append(at)
     keys = FileKeys(Runs.concat(runs), np.concatenate(dead) if dead else _NONE)
-    return SourceFile(snapshot, events, keys, tuple(ends), has_changes)
+    can_choose = len(events.tail.metadata.stripeStats) == len(ends)
+    return SourceFile(snapshot, events, keys, tuple(ends), _sizes(events), can_choose, has_changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +237,7 @@ def _wanted(source: SourceFile, copied: KeySet) -> Wanted | None:
     np.add.at(hit, first, 1)
     np.add.at(hit, last + 1, -1)
     stripes = np.flatnonzero(np.cumsum(hit)[:-1])
-    is_whole = len(stripes) == len(ends) or len(source.events.tail.metadata.stripeStats) != len(ends)
+    is_whole = len(stripes) == len(ends) or not source.can_choose
     chosen = range(len(ends)) if is_whole else stripes.tolist()
     parts, dead, before = [], [], 0
     for stripe in chosen:
@@ -185,7 +245,9 @@ def _wanted(source: SourceFile, copied: KeySet) -> Wanted | None:
         parts.append(runs.slices(low, high) if len(ends) > 1 else runs)
         dead.append(_gaps(new, low, high) - low + before)
         before += high - low
-    return Wanted(source, None if is_whole else tuple(chosen), Runs.concat(parts), np.concatenate(dead))
+    hidden = np.concatenate(dead)
+    kept = hidden if len(hidden) else _NONE  # one for all files, as their plans are many
+    return Wanted(source, None, runs, kept) if is_whole else Wanted(source, tuple(chosen), Runs.concat(parts), kept)
 
 
 def _gaps(ranges: Longs, low: int, high: int) -> Longs:

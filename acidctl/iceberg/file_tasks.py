@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from acidctl.base import parallel
 from acidctl.base.errors import RefusedError
+from acidctl.iceberg.difference import ClosedFile, opened
 from acidctl.iceberg.fields import DAY_KINDS, Field, may_have_old_days
 from acidctl.iceberg.keys import RUNS, Longs
 from acidctl.iceberg.orc_files.metrics import Metrics, metrics_of
@@ -32,35 +33,50 @@ AUTO = "auto"
 """The word by which the files of the source decide."""
 
 
-def chosen_format(
-    asked: str, sources: Iterable[EventFile], row: OrcType, fields: Sequence[Field | None]
-) -> tuple[CopyFormat, str]:
+@dataclass(frozen=True, slots=True)
+class AsOrc:
+    """What is known of a file for a copy in ORC.
+
+    Attributes:
+        columns: None if it cannot be copied.
+        refused: why it cannot.
+        why_not: why auto does not choose ORC; empty if it does.
+        old_days: a sentence about a column with days that Spark does not find there; empty if there is none.
+    """
+
+    columns: FileColumns | None
+    refused: RefusedError | None
+    why_not: str
+    old_days: str
+
+    @classmethod
+    def of(cls, source: EventFile, row: OrcType, fields: Sequence[Field | None]) -> AsOrc:
+        """Look at a file; for `row` and `fields` see :func:`file_columns`."""
+        if source.format is not Format.ORC:
+            what, why = f"{source.shown} cannot be copied to Iceberg as ORC", f"it is {source.format}"
+            refused = RefusedError(what, why, "migrate into a new table with --format parquet")
+            return cls(None, refused, f"{source.shown} is {source.format}", "")
+        old_days = _old_days(source, row, fields)
+        try:
+            return cls(file_columns(source, row, fields), None, old_days, old_days)
+        except RefusedError as error:
+            return cls(None, error, f"{error.what}: {error.why}", old_days)
+
+
+def chosen_format(asked: str, files: Iterable[AsOrc]) -> tuple[CopyFormat, str]:
     """Return the format of a copy, and a sentence: why a new copy gets it, or what is wrong with ORC.
 
     Args:
         asked: a format or :data:`AUTO`.
-        row, fields: see :func:`file_columns`.
     """
     if asked == CopyFormat.PARQUET:
         return CopyFormat.PARQUET, ""
     if asked == CopyFormat.ORC:
-        why = next((why for source in sources if (why := _old_days(source, row, fields))), "")
+        why = next((one.old_days for one in files if one.old_days), "")
         return CopyFormat.ORC, f"the copy has ORC files: {why}" if why else ""
-    why = next((why for source in sources if (why := _why_not_orc(source, row, fields))), "")
-    if why:
+    if why := next((one.why_not for one in files if one.why_not), ""):
         return CopyFormat.PARQUET, f"the copy gets Parquet files: {why}"
     return CopyFormat.ORC, ""
-
-
-def _why_not_orc(source: EventFile, row: OrcType, fields: Sequence[Field | None]) -> str:
-    """Return why a file must not be copied as ORC; an empty text if it may be."""
-    if source.format is not Format.ORC:
-        return f"{source.shown} is {source.format}"
-    try:
-        file_columns(source, row, fields)
-    except RefusedError as error:
-        return f"{error.what}: {error.why}"
-    return _old_days(source, row, fields)
 
 
 def _old_days(source: EventFile, row: OrcType, fields: Sequence[Field | None]) -> str:
@@ -71,25 +87,6 @@ def _old_days(source: EventFile, row: OrcType, fields: Sequence[Field | None]) -
         if into and any(node.kind in DAY_KINDS and may_have_old_days(node, source.tail) for node in nodes):
             return f"{into.name} may have days before 1582-10-15, which Spark does not find in ORC files of Iceberg"
     return ""
-
-
-def columns_of(
-    source: EventFile, row: OrcType, fields: Sequence[Field | None], kind: CopyFormat
-) -> FileColumns | EncodedFile:
-    """Return how the columns of a file get into the copy.
-
-    Args:
-        row, fields: see :func:`file_columns`.
-
-    Raises:
-        RefusedError: the file cannot be copied in this format.
-    """
-    if kind is CopyFormat.PARQUET:
-        return EncodedFile(row, tuple(fields))
-    if source.format is not Format.ORC:
-        what, why = f"{source.shown} cannot be copied to Iceberg as ORC", f"it is {source.format}"
-        raise RefusedError(what, why, "migrate into a new table with --format parquet")
-    return file_columns(source, row, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,7 @@ class FileTask:
         weight: the bytes of the stripes.
     """
 
-    source: EventFile
+    source: ClosedFile | EventFile
     columns: FileColumns | EncodedFile
     stripes: tuple[int, ...] | None
     dead: Longs
@@ -138,9 +135,10 @@ def write_file(task: FileTask) -> WrittenFile:
 
     Raises:
         BadDataError, StorageError, VerifyError: a file cannot be read or written.
+        ConflictError: the file of the source is another one now.
         RefusedError: Iceberg cannot hold a time.
     """
-    source, columns, path = task.source, task.columns, f"{task.start}-{uuid.uuid4()}"
+    source, columns, path = opened(task.source), task.columns, f"{task.start}-{uuid.uuid4()}"
     if isinstance(columns, EncodedFile):
         path = f"{path}.parquet"
         metrics = write_parquet(source, columns, task.fs, path, stripes=task.stripes, dead=task.dead, keys=task.keys)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from acidctl.base.errors import AcidctlError, EnvironmentProblem, NoSpaceError, StorageError
 from acidctl.iceberg.file_tasks import Engine, FileTask, WrittenFile, write_file
 from acidctl.orc.byte_source import ByteSource
+from acidctl.rows.read.events import EventFile
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
@@ -58,9 +59,10 @@ def _sent(task: FileTask) -> FileTask:
     source = task.source
     fs = _delegated(source.fs)
     if fs is not source.fs:
-        size = source.tail.source.size
-        tail = replace(source.tail, source=ByteSource(fs, source.path, source.length, size))
-        source = replace(source, fs=fs, tail=tail)
+        source = replace(source, fs=fs)
+        if isinstance(source, EventFile):
+            size = source.tail.source.size
+            source = replace(source, tail=replace(source.tail, source=ByteSource(fs, source.path, source.length, size)))
     return replace(task, source=source, fs=_delegated(task.fs))
 
 

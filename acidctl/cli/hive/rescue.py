@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from acidctl.base.errors import UsageProblem
 from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.verb_command import Call, verb_command
 from acidctl.verbs.hive.rescue import RescueOptions
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     "rescue",
     RescueOptions,
     place=shared.places_argument("names", "[TABLE...]", required=False, only_names=True),
-    source=shared.asked_metastore,
+    source=asked_metastore,
     extras=(exclude_option,),
     changes=True,
     asks=True,

@@ -68,10 +68,9 @@ def pieces(wanted: Wanted, most: int = _FILE) -> Iterator[Wanted]:
     taken: list[int] = []
     rows = size = 0
     for number, stripe in enumerate(chosen, 1):
-        info = source.events.tail.stripes[stripe]
         taken.append(stripe)
-        rows += info.numberOfRows
-        size += info.indexLength + info.dataLength
+        rows += source.ends[stripe] - (source.ends[stripe - 1] if stripe else 0)
+        size += source.sizes[stripe]
         if size >= most or number == len(chosen):
             low, high = np.searchsorted(wanted.dead, (row, row + rows))
             if high - low < rows:

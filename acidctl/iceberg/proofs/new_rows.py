@@ -12,7 +12,7 @@ from functools import cache, partial
 from acidctl.base.errors import VerifyError
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.iceberg.copy import CopyPlan, PlannedFile
-from acidctl.iceberg.difference import TargetFile
+from acidctl.iceberg.difference import TargetFile, opened
 from acidctl.iceberg.keys import KeySet, without
 from acidctl.iceberg.proofs.digests import Digest, copy_digest, source_digest
 from acidctl.iceberg.target import Target, Values
@@ -95,7 +95,7 @@ def _scans(scan: ScanOf, wanted: Iterable[PlannedFile]) -> Iterator[tuple[Scan, 
             keys = KeySet([without(planned.wanted.runs, planned.wanted.dead)[0]])
         stripes = planned.wanted.stripes
         only = None if stripes is None else {source.events.file.path: stripes}
-        yield scan(sources=[source.events], only=only), keys
+        yield scan(sources=[opened(source.events)], only=only), keys
 
 
 def differs(why: str) -> VerifyError:
