@@ -34,7 +34,10 @@ _SERVERS = "tests/support/servers"
 
 
 def _jar(poms: str, name: str) -> tuple[str, str]:
-    return f"{_SERVERS}/maven/{poms}.xml", rf"<artifactId>{name}</artifactId>\s*<version>([^<]+)</version>(?!\s*<type>pom)"
+    return (
+        f"{_SERVERS}/maven/{poms}.xml",
+        rf"<artifactId>{name}</artifactId>\s*<version>([^<]+)</version>(?!\s*<type>pom)",
+    )
 
 
 def _package(name: str) -> tuple[str, str]:
