@@ -240,7 +240,13 @@ def _of_write_ids(look: Look) -> Iterator[Finding]:
     above, given = look.above("write id"), look.answers.given
     if look.answers.unfinished:
         ids = look.answers.write_ids
-        opened = [f.path(d.name) for f in look.folders for d in f.directories if ids.is_open(d.max_write_id)]
+        # Hive 4 lists no more than the lowest open id: its high watermark is that one.
+        opened = [
+            f.path(d.name)
+            for f in look.folders
+            for d in f.directories
+            if d.max_write_id <= given and not ids.is_valid(d.max_write_id) and not ids.is_aborted(d.max_write_id)
+        ]
         count = human_count(len(look.answers.unfinished), "transaction")
         why = f"an earlier rescue was interrupted: it left {count} open"
         yield Finding(Disagreement.OLDER_METASTORE, (*above, *opened), why)
