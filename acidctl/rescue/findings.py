@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 from acidctl.acid.names import MINL, AcidDirectory, Kind, format_directory
 from acidctl.acid.reasons import Reason
@@ -193,14 +192,6 @@ class Look:
             and folder.has_rows
             and any(ids.is_valid(d.max_write_id) or d.max_write_id > self.answers.given for d in folder.directories)
         )
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return the findings for JSON."""
-        numbers = {"given": self.answers.given, "sequence": self.answers.sequence, "highest": self.highest}
-        return [
-            {"kind": f.kind.value, **numbers, "directories": list(f.directories), "why": f.why, "advice": f.advice}
-            for f in self.findings
-        ]
 
 
 def is_held_elsewhere(directory: AcidDirectory, others: Iterable[AcidDirectory], txns: ValidTxns) -> bool:

@@ -180,6 +180,7 @@ class Healthy:
             self.step()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(300))
 def test_a_healthy_table_is_never_named(seed: int) -> None:
     healthy = Healthy(random.Random(seed))
