@@ -92,13 +92,13 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
 def _end_locks_of_dead(metastore: Metastore, plan: RescuePlan) -> bool:
     """End the transactions of an interrupted rescue that hold, or wait for, locks of the table.
 
-    Besides its own lock, these are transactions that it had begun to abort. Return whether there were any of those.
+    Besides its own lock, these are transactions that it had begun to abort. Return whether there were any.
     """
     dead = locks_of_dead(metastore, plan.place)
     for txn, is_whole in dead:
         commit = not is_whole and not set(_allocated(metastore, plan.place, (txn,))) & set(plan.aborted)
         _end(metastore, txn, commit=commit)
-    return any(not is_whole for _, is_whole in dead)
+    return bool(dead)
 
 
 def _require_unchanged(metastore: Metastore, plan: RescuePlan) -> None:

@@ -240,7 +240,7 @@ def _of_write_ids(look: Look) -> Iterator[Finding]:
         ]
         count = human_count(len(look.answers.unfinished), "transaction")
         why = f"an earlier rescue was interrupted: it left {count} open"
-        yield Finding(Disagreement.OLDER_METASTORE, (*above, *opened), why)
+        yield Finding(Disagreement.OLDER_METASTORE, (*above, *opened) or (".",), why)
         return
     if not above:
         return

@@ -96,6 +96,8 @@ def look_twice(metastore: Metastore, place: Place) -> Look:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     first = look_at(metastore, place)
+    left = tuple(txn for txn, _ in locks_of_dead(metastore, place))
+    first = _with_left(first, left)
     if not first.findings:
         return first
     time.sleep(_PAUSE)
@@ -103,7 +105,13 @@ def look_twice(metastore: Metastore, place: Place) -> Look:
         require_same(place.table, get_table(metastore, place.table.database, place.table.name))
     except (NotFoundError, ConflictError) as error:
         raise GoneError(f"{place.name} was dropped meanwhile", str(error), "") from error
-    return replace(look_at(metastore, place), before=first)
+    return replace(_with_left(look_at(metastore, place), left), before=first)
+
+
+def _with_left(look: Look, txns: Iterable[int]) -> Look:
+    """Add the transactions by which an interrupted rescue still locks the table."""
+    every = tuple(sorted({*look.answers.unfinished, *txns}))
+    return replace(look, answers=replace(look.answers, unfinished=every))
 
 
 def look_at(metastore: Metastore, place: Place) -> Look:

@@ -259,6 +259,7 @@ def test_a_rescue_that_died_at_any_call_is_finished_by_the_next(
             assert done.status == ExitStatus.DONE, (at, done.err)
             assert states(hive)[:5] == ["committed"] * 3 + ["aborted", "committed"], at
             assert "open" not in states(hive)
+            assert not hive.locks, at
             assert hive.begin() > 90
             if not is_dead:
                 return
