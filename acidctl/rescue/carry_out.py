@@ -92,13 +92,13 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
 def _end_locks_of_dead(metastore: Metastore, plan: RescuePlan) -> bool:
     """End the transactions of an interrupted rescue that hold, or wait for, locks of the table.
 
-    Besides its own lock, these are transactions that it had begun to abort. Return whether there were any of those.
+    Besides its own lock, these are transactions that it had begun to abort. Return whether there were any.
     """
     dead = locks_of_dead(metastore, plan.place)
     for txn, is_whole in dead:
         commit = not is_whole and not set(_allocated(metastore, plan.place, (txn,))) & set(plan.aborted)
         _end(metastore, txn, commit=commit)
-    return any(not is_whole for _, is_whole in dead)
+    return bool(dead)
 
 
 def _require_unchanged(metastore: Metastore, plan: RescuePlan) -> None:
@@ -115,8 +115,10 @@ def _wait_for_writers(metastore: Metastore, place: Place, wait: float) -> None:
         ConflictError: somebody still has one after the time to wait.
     """
     until, pause = time.monotonic() + wait, 0.05
-    own = len(unfinished(metastore, place))
-    while len(ids := Transactions(metastore).write_ids(place.table.full_name).open) > own:
+    dead = unfinished(metastore, place)
+    own = set(_allocated(metastore, place, dead) if dead else ())
+    # Hive 4 lists the lowest open id alone; a writer above our own has none of the files' ids.
+    while ids := [id_ for id_ in Transactions(metastore).write_ids(place.table.full_name).open if id_ not in own]:
         if time.monotonic() >= until:
             raise ConflictError(
                 f"{place.table.full_name} is being written to",

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 from acidctl.acid.names import MINL, AcidDirectory, Kind, format_directory
 from acidctl.acid.reasons import Reason
@@ -194,14 +193,6 @@ class Look:
             and any(ids.is_valid(d.max_write_id) or d.max_write_id > self.answers.given for d in folder.directories)
         )
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the findings for JSON."""
-        numbers = {"given": self.answers.given, "sequence": self.answers.sequence, "highest": self.highest}
-        return [
-            {"kind": f.kind.value, **numbers, "directories": list(f.directories), "why": f.why, "advice": f.advice}
-            for f in self.findings
-        ]
-
 
 def is_held_elsewhere(directory: AcidDirectory, others: Iterable[AcidDirectory], txns: ValidTxns) -> bool:
     """Return whether another directory that readers may see has ids of this one.
@@ -240,10 +231,16 @@ def _of_write_ids(look: Look) -> Iterator[Finding]:
     above, given = look.above("write id"), look.answers.given
     if look.answers.unfinished:
         ids = look.answers.write_ids
-        opened = [f.path(d.name) for f in look.folders for d in f.directories if ids.is_open(d.max_write_id)]
+        # Hive 4 lists no more than the lowest open id: its high watermark is that one.
+        opened = [
+            f.path(d.name)
+            for f in look.folders
+            for d in f.directories
+            if d.max_write_id <= given and not ids.is_valid(d.max_write_id) and not ids.is_aborted(d.max_write_id)
+        ]
         count = human_count(len(look.answers.unfinished), "transaction")
         why = f"an earlier rescue was interrupted: it left {count} open"
-        yield Finding(Disagreement.OLDER_METASTORE, (*above, *opened), why)
+        yield Finding(Disagreement.OLDER_METASTORE, (*above, *opened) or (".",), why)
         return
     if not above:
         return

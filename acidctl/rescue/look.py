@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Entry, Listing, TableType
 from acidctl.acid.names import (
     AcidDirectory,
     Kind,
@@ -23,8 +23,9 @@ from acidctl.acid.names import (
     partition_name,
 )
 from acidctl.base import parallel
-from acidctl.base.errors import AcidctlError, NotFoundError
+from acidctl.base.errors import AcidctlError, ConflictError, GoneError, NotFoundError
 from acidctl.location.metastore_state import AllocatedIds
+from acidctl.location.warehouse import require_same
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore
@@ -91,15 +92,26 @@ def look_twice(metastore: Metastore, place: Place) -> Look:
     """Look at a table, and where something disagrees once more: only what both looks show is found.
 
     Raises:
-        NotFoundError: the table is gone.
+        GoneError: the table was dropped meanwhile.
         MetastoreError: the metastore cannot be reached, or failed.
     """
     first = look_at(metastore, place)
+    left = tuple(txn for txn, _ in locks_of_dead(metastore, place))
+    first = _with_left(first, left)
     if not first.findings:
         return first
     time.sleep(_PAUSE)
-    get_table(metastore, place.table.database, place.table.name)  # it may have been dropped meanwhile
-    return replace(look_at(metastore, place), before=first)
+    try:
+        require_same(place.table, get_table(metastore, place.table.database, place.table.name))
+    except (NotFoundError, ConflictError) as error:
+        raise GoneError(f"{place.name} was dropped meanwhile", str(error), "") from error
+    return replace(_with_left(look_at(metastore, place), left), before=first)
+
+
+def _with_left(look: Look, txns: Iterable[int]) -> Look:
+    """Add the transactions by which an interrupted rescue still locks the table."""
+    every = tuple(sorted({*look.answers.unfinished, *txns}))
+    return replace(look, answers=replace(look.answers, unfinished=every))
 
 
 def look_at(metastore: Metastore, place: Place) -> Look:
@@ -158,6 +170,8 @@ def rows_of(place: Place, directories: Iterable[str]) -> dict[str, int | None]:
     """Return how many rows or deletes directories of a table hold, by their paths; None where footers do not say."""
 
     def count(path: str) -> int | None:
+        if place.table.table_type is TableType.INSERT_ONLY:
+            return None
         folder, name = place.part(path)
         rows = 0
         try:

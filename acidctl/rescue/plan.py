@@ -119,7 +119,7 @@ class RescuePlan(Outcome):
     def committed(self) -> tuple[tuple[int, int], ...]:
         """Return the ranges of ids that will count as committed, both ends included."""
         start, without = self.given + 1, set(self.aborted)
-        low = [self.look.answers.write_ids.open[0]] if self.look.answers.unfinished else []
+        low = self.look.answers.write_ids.open[:1] if self.look.answers.unfinished else ()
         ids = [id_ for id_ in range(min([start, *low]), self.raise_to + 1) if id_ not in without]
         return tuple(joined_ranges((id_, id_) for id_ in ids)) if len(ids) <= _MOST_IDS else ((start, self.raise_to),)
 
@@ -261,7 +261,7 @@ def _aside(folder: Folder, wishes: Wishes) -> Iterable[str]:
 def _require_known(look: Look, wishes: Wishes, aside: Sequence[str], raise_to: int) -> None:
     ids, unfinished = look.answers.write_ids, look.answers.unfinished
     for id_ in sorted(wishes.aborted):
-        is_left = bool(unfinished) and ids.is_open(id_)
+        is_left = bool(unfinished) and not ids.is_valid(id_)
         if look.answers.given < id_ <= raise_to or is_left or ids.is_aborted(id_):
             continue
         if id_ <= look.answers.given:

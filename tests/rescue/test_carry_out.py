@@ -209,6 +209,19 @@ def test_one_sequence_is_raised_for_all_tables(hive: FakeHive, tmp_path: Path, a
     assert min(hive.write_ids["d.u"]) > 50
 
 
+def test_the_metastore_of_hive_2_has_no_ids_to_give(tmp_path: Path, acidctl: Acidctl) -> None:
+    with FakeHive(2) as hive:
+        hive.table("d", "t", str(tmp_path / "t"))
+        assert rescue(acidctl, hive, "-n", "d.t").status == ExitStatus.USAGE
+
+
+def test_a_table_that_was_dropped_meanwhile_is_left_alone(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    write(tmp_path, *delta(1))
+    hive.before["show_compact"] = hive.tables.clear
+    done = rescue(acidctl, hive, "--yes", "d.t")
+    assert (done.status, "dropped" in done.out) == (ExitStatus.DONE, True), done.err
+
+
 class Died(BaseException):
     """The process is dead."""
 
@@ -246,6 +259,7 @@ def test_a_rescue_that_died_at_any_call_is_finished_by_the_next(
             assert done.status == ExitStatus.DONE, (at, done.err)
             assert states(hive)[:5] == ["committed"] * 3 + ["aborted", "committed"], at
             assert "open" not in states(hive)
+            assert not hive.locks, at
             assert hive.begin() > 90
             if not is_dead:
                 return

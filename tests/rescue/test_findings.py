@@ -91,7 +91,7 @@ def test_every_kind_is_found_here_but_the_one_that_only_a_human_knows() -> None:
 
 
 def test_an_interrupted_rescue_is_named_though_every_id_was_given() -> None:
-    said = answers(7, unfinished=(31, 32), write_ids=ValidWriteIds(7, 6, (6, 7), table="d.t"))
+    said = answers(7, unfinished=(31, 32), write_ids=ValidWriteIds(6, 6, (6,), table="d.t"))
     (finding,) = Look((folder(*delta(5, 6, 7)),), said).findings
     assert (finding.kind, finding.directories) == (Disagreement.OLDER_METASTORE, (*delta(6, 7),))
 

@@ -50,7 +50,8 @@ def rescue(metastore: Metastore, tables: Tables, options: RescueOptions, events:
     """Yield what disagrees and the plan of every table; then, after a yes, each table as it was mended.
 
     Raises:
-        UsageProblem: ids are given for several tables, or cannot be aborted or taken aside.
+        UsageProblem: ids are given for several tables, or cannot be aborted or taken aside; or the metastore is that of
+            Hive 2.
         ConflictError: a table is being written to, or changed since it was planned.
         RefusedError: it was not confirmed.
     """
@@ -59,6 +60,9 @@ def rescue(metastore: Metastore, tables: Tables, options: RescueOptions, events:
     from acidctl.rescue.saved import write_plans
     from acidctl.verbs.events import Question
 
+    if not metastore.features.write_ids:
+        why = "the metastore of Hive 2 numbers writes by its transactions"
+        raise UsageProblem("there are no write ids to give", why, "upgrade it to Hive 3 or 4 first")
     due: list[RescuePlan] = []
     is_last = options.dry_run or options.plan is not None
     for outcome in _plans(metastore, tables, options):
