@@ -33,7 +33,7 @@ ORDER = (
 """Names of commands as each section shows them; a command that is missing here comes last in its section."""
 
 
-_MODULES: dict[tuple[str, str], str] = {}
+MODULES: dict[tuple[str, str], str] = {}
 """The module of each command, by the folder and the name of the command."""
 
 
@@ -54,7 +54,7 @@ def _commands_in(folder: str) -> dict[str, str]:
                 if is_command and words.startswith("`acidctl "):
                     name = words.split()[-1]
                     commands[name] = summary
-                    _MODULES[folder, name] = f"{__package__}.{folder}.{file.removesuffix('.py')}"
+                    MODULES[folder, name] = f"{__package__}.{folder}.{file.removesuffix('.py')}"
     known = [name for name in ORDER if name in commands]
     return {name: commands[name] for name in dict.fromkeys((*known, *commands))}
 
@@ -112,7 +112,7 @@ def command_named(name: str) -> click.Command | None:
 def load(name: str, group: str = "") -> click.Command:
     """Import a command, or a subcommand of a group, and return it."""
     module = import_module(module_of(name, group))
-    command: click.Command = getattr(module, f"{name}_command", None) or module.command
+    command: click.Command = getattr(module, f"{name.replace('-', '_')}_command", None) or module.command
     return command
 
 
@@ -120,7 +120,7 @@ def module_of(name: str, group: str = "") -> str:
     """Return the name of the module that defines a command."""
     if name in GROUPS:
         return f"{__package__}.groups"
-    return _MODULES[group or next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands), name]
+    return MODULES[group or next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands), name]
 
 
 def command_in(line: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from support.paths import REPO, TESTS
 from support.tables import read_rows
 
-from acidctl.cli.command_table import FOLDERS, SECTIONS
+from acidctl.cli.command_table import MODULES
 
 APART = ("scenarios", "oracle", "project")
 """Folders whose files tell of several modules together, of Hive as the judge, and of the repository itself."""
@@ -21,8 +21,7 @@ def mirrors(folder: str, name: str) -> bool:
     """Whether the name is that of a module or command of the folder, alone or followed by what of it is tested."""
     package = REPO / "acidctl" / folder
     modules = {path.stem for path in package.glob("[a-z]*.py")}
-    for title, section in FOLDERS.items():  # small commands of a kind share a module
-        modules |= set(SECTIONS[title] if folder == f"cli/{section}" else ())
+    modules |= {name.replace("-", "_") for section, name in MODULES if folder == f"cli/{section}"}
     modules |= {path.parent.name for path in package.glob("*/__init__.py")}
     return any(name == module or name.startswith(f"{module}_") for module in modules)
 
@@ -54,6 +53,7 @@ def test_only_modules_are_mirrored() -> None:
     assert mirrors("acid", "names")
     assert mirrors("orc/write", "acid_writer_java")
     assert mirrors("cli/maintain", "restore")
+    assert mirrors("cli/hive", "initiator")
     assert not mirrors("cli/rows", "restore")
     assert not mirrors("acid", "namesake")
     assert not mirrors("nowhere", "names")
