@@ -76,8 +76,15 @@ def metastore_of(hive: HiveServer) -> Metastore:
     return Metastore(settings)
 
 
-@pytest.mark.parametrize("registers", [True, False], ids=["held", "not-held"])
-@pytest.mark.parametrize("work", ["reader", pytest.param("compaction", marks=pytest.mark.by_hand)])
+@pytest.mark.parametrize(
+    ("work", "registers"),
+    [
+        pytest.param("reader", True, id="reader-held", marks=pytest.mark.by_hand),  # the next test holds one, too
+        pytest.param("reader", False, id="reader-not-held"),
+        pytest.param("compaction", True, id="compaction-held"),
+        pytest.param("compaction", False, id="compaction-not-held", marks=pytest.mark.by_hand),
+    ],
+)
 def test_its_cleaner_spares_what_acidctl_has_registered_to_read(
     real_hive: HiveServer, monkeypatch: pytest.MonkeyPatch, work: str, registers: bool
 ) -> None:
