@@ -127,13 +127,14 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any
         assert process.stdout
         process.stdin.write(json.dumps([str(target), conditions, statements]) + "\n")
         process.stdin.flush()
-        assert process.stdout.readline(), log.read_text()[-4000:]
+        assert "done\n" in process.stdout, log.read_text()[-4000:]
         return json.loads((target / "found.json").read_text())
 
+    yield ask
     try:
-        yield ask
-    finally:
         process.communicate(timeout=60)
+    finally:
+        process.kill()
 
 
 @pytest.mark.parametrize("kind", ["orc", "parquet"])
