@@ -91,7 +91,7 @@ def _take_turns(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Groups that are not kept start every server and every session of Spark twice: rather no run than such a one.
 
-    Groups that take long come first, lest one process works on the last of them while the others have nothing to do.
+    Groups that take long come first: else one process works on the last of them while the others have nothing to do.
     """
     if getattr(session.config.option, "loadgroup", False):
         lost = [
@@ -103,7 +103,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _put_long_groups_first(items: list[pytest.Item]) -> None:
-    """Those on both Hives, those with another server or Spark, all others; pytest-xdist itself counts tests only."""
+    """Put groups on a Hive first, then those with another server or Spark; pytest-xdist itself counts tests only."""
     groups = [_group_of(item) for item in items]
     sizes = Counter(groups)
     starts = [any(mark.name in ("server", "spark") for mark in item.iter_markers()) for item in items]
