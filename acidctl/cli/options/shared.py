@@ -237,10 +237,6 @@ def storage_options(function: Callable[..., Any], *, changes: bool = False) -> C
     return keyword(function)
 
 
-changed_storage_options = functools.partial(storage_options, changes=True)
-"""Storage options of a command that changes a table."""
-
-
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
     """Take locations, tables, databases or warehouses."""
     return places_argument("locations", "LOCATION...", required=required)

@@ -173,7 +173,7 @@ def verb_command(
             *(options_of(options, asks=asks) if options else []),
             *extras,
             *([source] if source else []),
-            shared.changed_storage_options if changes else shared.storage_options,
+            functools.partial(shared.storage_options, changes=changes),
             shared.output_option(*forms, default=forms[0]),
         )(call)
         return shared.command(name)(built)
