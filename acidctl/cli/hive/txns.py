@@ -71,8 +71,10 @@ _BLOCKERS = Layout[Record](
 
 @shared.command("txns")
 @tables_argument
-@click.option("--open", "only", flag_value="open", help="Only open ones.")
-@click.option("--aborted", "only", flag_value="aborted", help="Only aborted ones that the metastore still lists.")
+@shared.typed_option("--open", "only", flag_value="open", help="Only open ones.")
+@shared.typed_option(
+    "--aborted", "only", flag_value="aborted", help="Only aborted ones that the metastore still lists."
+)
 @click.option(
     "--older-than", type=DURATION, metavar="TIME", help="Only those that began at least this long ago, e.g. 1h or 2d."
 )

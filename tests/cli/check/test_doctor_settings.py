@@ -192,11 +192,11 @@ ONLY_TYPED = {
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash", "set", "where", "overwrite", "keys", "once",
     "like", "partitioned-by", "clustered-by", "location", "comment", "proof", "cut-over", "back",
-    "discard-snapshots",
+    "discard-snapshots", "open", "aborted", "aside", "write",
 }  # fmt: skip
 MAY_BE_SET = {
-    "aborted", "all", "blocking", "catch-up", "checksum", "count", "decode", "deep", "deleted",
-    "dry-run", "exit-code", "footers", "if-not-exists", "leftovers", "lock", "no-headers", "open", "partitions",
+    "all", "blocking", "catch-up", "checksum", "count", "decode", "deep", "deleted",
+    "dry-run", "exit-code", "footers", "if-not-exists", "leftovers", "lock", "no-headers", "partitions",
     "prove", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "waiting",
 }  # fmt: skip
