@@ -64,6 +64,9 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
     with ExitStack() as stack:
         for plan in plans:
             stack.enter_context(how.locking.at(plan.place.fs, plan.place.root))
+            for folder in dict.fromkeys(plan.place.part(path)[0] for path in plan.aside):
+                if folder:  # a compaction of a partition locks that alone
+                    stack.enter_context(how.locking.at(*plan.place.at(folder)))
         heartbeats = Heartbeats(metastore)
         stack.callback(heartbeats.close)
         resumed = {
@@ -83,6 +86,8 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
                 _require_unchanged(metastore, plan)
             _wait_for_writers(metastore, plan.place, how.wait)
         for plan in plans:
+            if plan.aside and not plan.raise_to:  # first, since a later run cannot know what was taken aside
+                _give_up_statistics(metastore, plan, held.id)
             _take_aside(plan, run_id)
         raise_sequence(metastore, max(plan.sequence for plan in plans))
         for plan in plans:
@@ -168,8 +173,8 @@ def _mended(metastore: Metastore, plan: RescuePlan, held: LockedTransaction, loc
     place = plan.place
     if plan.raise_to:
         raise_write_ids(metastore, plan)
-    elif plan.aside:
-        _give_up_statistics(metastore, plan, held.id)
+        if plan.aside:  # all ids that were given may be aborted ones
+            _give_up_statistics(metastore, plan, held.id)
     _add_partitions(metastore, plan)
     held.check()
     left = plan_rescue(place, replace(look_at(metastore, place), before=plan.look), Wishes())
@@ -179,7 +184,7 @@ def _mended(metastore: Metastore, plan: RescuePlan, held: LockedTransaction, loc
     if left.has_work:
         why = left.findings[0].why
         raise ConflictError(f"{plan.location} still disagrees with its files", why, "run it again")
-    return replace(plan, result=Result.REPAIRED)
+    return replace(plan, result=Result.REPAIRED, findings=left.findings)
 
 
 def raise_write_ids(metastore: Metastore, plan: RescuePlan) -> None:
