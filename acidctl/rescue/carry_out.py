@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
 from acidctl.acid.names import unescape
-from acidctl.base.errors import ConflictError
+from acidctl.base.errors import ConflictError, RefusedError
 from acidctl.cleaning.trash import TrashRun
 from acidctl.location.change.journal import do
 from acidctl.location.change.lock import Locking
@@ -33,6 +33,9 @@ from acidctl.writing.transaction import Statement, WriteTransaction, raw_table
 
 _AT_ONCE = 500
 """Transactions in one call."""
+
+_MOST_ONE_BY_ONE = 1_000_000
+"""Transactions that are used up where the metastore cannot skip them (Hive 3)."""
 
 _GAP = 1.3
 """Seconds after which transaction ids that were passed over no longer count as open (Hive 4)."""
@@ -59,8 +62,13 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
     Raises:
         ConflictError: a table is being written to, or is not what it was when it was planned.
         MetastoreError: the metastore cannot be reached, or failed; run it again.
+        RefusedError: Hive 3 would need too many transactions.
     """
-    run_id = new_run_id()
+    run_id, sequence = new_run_id(), max(plan.sequence for plan in plans)
+    if sequence and not metastore.features.txn_types and sequence - given_txn(metastore) > _MOST_ONE_BY_ONE:
+        why = f"Hive 3 opens them one by one, and a rescue opens {_MOST_ONE_BY_ONE} at most"
+        hint = "Hive 3 reads no names that end in _vN: rename directories that are known to be good without it"
+        raise RefusedError(f"transactions up to {sequence} cannot be used up", why, hint)
     with ExitStack() as stack:
         for plan in plans:
             stack.enter_context(how.locking.at(plan.place.fs, plan.place.root))
@@ -89,7 +97,7 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
             if plan.aside and not plan.raise_to:  # first, since a later run cannot know what was taken aside
                 _give_up_statistics(metastore, plan, held.id)
             _take_aside(plan, run_id)
-        raise_sequence(metastore, max(plan.sequence for plan in plans))
+        raise_sequence(metastore, sequence)
         for plan in plans:
             yield _mended(metastore, plan, held, how.locking)
 

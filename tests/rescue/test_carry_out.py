@@ -315,6 +315,34 @@ def test_one_sequence_is_raised_for_all_tables(hive: FakeHive, tmp_path: Path, a
     assert min(hive.write_ids["d.u"]) > 50
 
 
+def test_hive_3_does_not_open_millions_of_transactions(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    give(hive, 2)
+    write(tmp_path, "base_0000002_v2000000")
+    done = rescue(acidctl, hive, "--yes", "d.t")
+    assert done.status == (ExitStatus.REFUSED if hive.version == 3 else ExitStatus.DONE), done.err
+    assert (hive.begin() > 2_000_000) == (hive.version == 4)
+
+
+def test_a_table_that_is_named_twice_is_mended_once(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2, 3))
+    assert rescue(acidctl, hive, "--yes", "--aborted", "3", "d.t", "d.*").status == ExitStatus.DONE
+    assert states(hive) == ["committed"] * 2 + ["aborted"]
+
+
+def test_a_plan_of_other_tables_is_refused(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    hive.table("d", "u", str(tmp_path / "u"))
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2, 3))
+    file = tmp_path / "plan.json"
+    rescue(acidctl, hive, "--plan", file, "d.t")
+    for name in ("d.u", "d.*"):
+        other = tmp_path / "other.json"
+        other.write_text(file.read_text().replace("hive:d.t", f"hive:{name}"))
+        assert rescue(acidctl, hive, "--yes", "--apply", other).status == ExitStatus.CONFLICT
+    assert states(hive) == ["committed"] * 2
+
+
 def test_the_metastore_of_hive_2_has_no_ids_to_give(tmp_path: Path, acidctl: Acidctl) -> None:
     with FakeHive(2) as hive:
         hive.table("d", "t", str(tmp_path / "t"))
