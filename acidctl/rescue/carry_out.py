@@ -22,6 +22,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod
 from acidctl.metastore.interface import LockType, Operation, TxnType
+from acidctl.metastore.queue import WORKING, find_compactions
 from acidctl.metastore.tables import BATCH
 from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, client_names
@@ -93,6 +94,7 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
             if plan.location not in resumed:
                 _require_unchanged(metastore, plan)
             _wait_for_writers(metastore, plan.place, how.wait)
+            _require_no_compaction(metastore, plan)
         for plan in plans:
             if plan.aside and not plan.raise_to:  # first, since a later run cannot know what was taken aside
                 _give_up_statistics(metastore, plan, held.id)
@@ -140,6 +142,15 @@ def _wait_for_writers(metastore: Metastore, place: Place, wait: float) -> None:
             )
         time.sleep(min(pause, max(until - time.monotonic(), 0.0)))
         pause = min(2 * pause, 5.0)
+
+
+def _require_no_compaction(metastore: Metastore, plan: RescuePlan) -> None:
+    """Refuse to take aside what a compaction may be reading: its rows would come back with the result."""
+    table = plan.place.table
+    queue = find_compactions(metastore, database=table.database, table=table.name) if plan.aside else ()
+    if any(entry.state == WORKING for entry in queue):
+        why, hint = "its result would hold the rows that are taken aside", "stop Hive's Worker, and run it again"
+        raise ConflictError(f"{plan.location} is being compacted", why, f"nothing was changed; {hint}")
 
 
 def _take_aside(plan: RescuePlan, run_id: str) -> None:

@@ -305,11 +305,13 @@ def _require_known(look: Look, wishes: Wishes, aside: Sequence[str], raise_to: i
             folder.path(d.name)
             for folder in look.folders
             for d in folder.directories
-            if d.kind is not Kind.BASE and d.min_write_id <= id_ <= d.max_write_id
+            if (d.kind is Kind.BASE or d.min_write_id <= id_) and id_ <= d.max_write_id
+            # A base of a compaction that failed is not read.
+            if d.kind is not Kind.BASE or not d.visibility_txn or look.answers.txns.is_valid(d.visibility_txn)
         ]
         if alone := [path for path in holders if path not in aside]:
-            hint = "name all of its ids, or the directory"
-            raise UsageProblem(f"write id {id_} cannot be taken aside alone", f"{alone[0]} has others, too", hint)
+            why, hint = f"{alone[0]} may hold its rows, beside others", "name directories, or all ids of a delta"
+            raise UsageProblem(f"write id {id_} cannot be taken aside alone", why, hint)
     if missing := sorted(wishes.aside_names.difference(aside)):
         raise UsageProblem(f"there is no directory {missing[0]}", "", "give it as the plan names it")
 

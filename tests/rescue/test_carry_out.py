@@ -107,6 +107,7 @@ def test_the_plan_names_the_rows_and_asks_for_what_nobody_can_know(
         (("--aborted", "x"), "--aborted"),
         (("--aside", "x"), "--aside"),
         (("--aside", "4"), "others"),
+        (("--aside", "1"), "base_0000002"),
         (("--aside", "delta_9"), "no directory"),
         (("--aborted", "4", "d.*"), "one table"),
     ],
@@ -116,7 +117,7 @@ def test_ids_that_cannot_be_meant_are_refused(
 ) -> None:
     hive.table("d", "u", str(tmp_path / "u"))
     give(hive, 2)
-    write(tmp_path, *delta(1, 2, 3), "delta_0000004_0000005")
+    write(tmp_path, *delta(1, 2, 3), "delta_0000004_0000005", "base_0000002")
     done = rescue(acidctl, hive, "--yes", *words, *(() if "d.*" in words else ("d.t",)))
     assert (done.status, text in done.err) == (ExitStatus.USAGE, True), done.err
     assert states(hive) == ["committed"] * 2
@@ -222,6 +223,17 @@ def test_statistics_are_given_up_for_what_is_aside_though_nothing_is_committed(
     assert rescue(acidctl, hive, "--yes", "--aside", "2", "--aborted", "3", "d.t").status == ExitStatus.DONE
     assert "COLUMN_STATS_ACCURATE" not in hive.tables["d", "t"].parameters
     assert states(hive)[:3] == ["committed"] * 2 + ["aborted"]
+
+
+def test_nothing_is_taken_aside_beside_a_compaction(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2))
+    id_ = hive.entry("d", "t", "working")
+    done = rescue(acidctl, hive, "--yes", "--aside", "2", "d.t")
+    assert (done.status, "is being compacted" in done.err) == (ExitStatus.CONFLICT, True), done.err
+    assert (tmp_path / "t" / delta(2)[0]).exists()
+    hive.set_entry(id_, state="failed")
+    assert rescue(acidctl, hive, "--yes", "--aside", "2", "d.t").status == ExitStatus.DONE
 
 
 def test_a_partition_from_which_something_is_taken_aside_is_locked(
