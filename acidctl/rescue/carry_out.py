@@ -18,12 +18,13 @@ from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.snapshot import take_snapshot
+from acidctl.location.warehouse import require_same
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod
 from acidctl.metastore.interface import LockType, Operation, TxnType
 from acidctl.metastore.queue import WORKING, find_compactions
-from acidctl.metastore.tables import BATCH
+from acidctl.metastore.tables import BATCH, get_table
 from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, client_names
 from acidctl.outcome import Result
@@ -91,6 +92,8 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
         held = LockedTransaction(metastore, heartbeats, parts, TxnType.DEFAULT, wait=how.wait, role="rescue-lock")
         stack.callback(held.release)
         for plan in plans:
+            table = plan.place.table
+            require_same(table, get_table(metastore, table.database, table.name))
             if plan.location not in resumed:
                 _require_unchanged(metastore, plan)
             _wait_for_writers(metastore, plan.place, how.wait)

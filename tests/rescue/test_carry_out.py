@@ -426,3 +426,26 @@ def test_a_rescue_that_died_at_any_call_is_finished_by_the_next(
             if not is_dead:
                 return
     pytest.fail("it never ended")
+
+
+def test_a_table_that_was_created_again_gets_no_ids_of_an_interrupted_rescue(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl
+) -> None:
+    def die(*_: object) -> None:
+        dying.setattr(Metastore, "call", die)
+        raise Died
+
+    def create_again() -> None:
+        hive.tables["d", "t"] = replace(hive.tables["d", "t"], id=99, created=99)
+        hive.write_ids["d.t"] = []
+
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2, 3))
+    with pytest.MonkeyPatch.context() as dying, pytest.raises(Died):
+        dying.setattr(carry_out, "raise_write_ids", die)
+        rescue(acidctl, hive, "--yes", "d.t")
+    assert hive.locks
+    hive.before["lock"] = create_again
+    done = rescue(acidctl, hive, "--yes", "d.t")
+    assert done.status == ExitStatus.CONFLICT, done.err
+    assert hive.write_ids["d.t"] == []
