@@ -11,18 +11,20 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
 from acidctl.acid.names import unescape
-from acidctl.base.errors import ConflictError
+from acidctl.base.errors import ConflictError, RefusedError
 from acidctl.cleaning.trash import TrashRun
 from acidctl.location.change.journal import do
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.snapshot import take_snapshot
+from acidctl.location.warehouse import require_same
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod
 from acidctl.metastore.interface import LockType, Operation, TxnType
-from acidctl.metastore.tables import BATCH
+from acidctl.metastore.queue import WORKING, find_compactions
+from acidctl.metastore.tables import BATCH, get_table
 from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
 from acidctl.metastore.txn.transaction import Heartbeats, LockedTransaction, client_names
 from acidctl.outcome import Result
@@ -33,6 +35,9 @@ from acidctl.writing.transaction import Statement, WriteTransaction, raw_table
 
 _AT_ONCE = 500
 """Transactions in one call."""
+
+_MOST_ONE_BY_ONE = 1_000_000
+"""Transactions that are used up where the metastore cannot skip them (Hive 3)."""
 
 _GAP = 1.3
 """Seconds after which transaction ids that were passed over no longer count as open (Hive 4)."""
@@ -59,11 +64,19 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
     Raises:
         ConflictError: a table is being written to, or is not what it was when it was planned.
         MetastoreError: the metastore cannot be reached, or failed; run it again.
+        RefusedError: Hive 3 would need too many transactions.
     """
-    run_id = new_run_id()
+    run_id, sequence = new_run_id(), max(plan.sequence for plan in plans)
+    if sequence and not metastore.features.txn_types and sequence - given_txn(metastore) > _MOST_ONE_BY_ONE:
+        why = f"Hive 3 opens them one by one, and a rescue opens {_MOST_ONE_BY_ONE} at most"
+        hint = "Hive 3 reads no names that end in _vN: rename directories that are known to be good without it"
+        raise RefusedError(f"transactions up to {sequence} cannot be used up", why, hint)
     with ExitStack() as stack:
         for plan in plans:
             stack.enter_context(how.locking.at(plan.place.fs, plan.place.root))
+            for folder in dict.fromkeys(plan.place.part(path)[0] for path in plan.aside):
+                if folder:  # a compaction of a partition locks that alone
+                    stack.enter_context(how.locking.at(*plan.place.at(folder)))
         heartbeats = Heartbeats(metastore)
         stack.callback(heartbeats.close)
         resumed = {
@@ -79,12 +92,17 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
         held = LockedTransaction(metastore, heartbeats, parts, TxnType.DEFAULT, wait=how.wait, role="rescue-lock")
         stack.callback(held.release)
         for plan in plans:
+            table = plan.place.table
+            require_same(table, get_table(metastore, table.database, table.name))
             if plan.location not in resumed:
                 _require_unchanged(metastore, plan)
             _wait_for_writers(metastore, plan.place, how.wait)
+            _require_no_compaction(metastore, plan)
         for plan in plans:
+            if plan.aside and not plan.raise_to:  # first, since a later run cannot know what was taken aside
+                _give_up_statistics(metastore, plan, held.id)
             _take_aside(plan, run_id)
-        raise_sequence(metastore, max(plan.sequence for plan in plans))
+        raise_sequence(metastore, sequence)
         for plan in plans:
             yield _mended(metastore, plan, held, how.locking)
 
@@ -129,6 +147,15 @@ def _wait_for_writers(metastore: Metastore, place: Place, wait: float) -> None:
         pause = min(2 * pause, 5.0)
 
 
+def _require_no_compaction(metastore: Metastore, plan: RescuePlan) -> None:
+    """Refuse to take aside what a compaction may be reading: its rows would come back with the result."""
+    table = plan.place.table
+    queue = find_compactions(metastore, database=table.database, table=table.name) if plan.aside else ()
+    if any(entry.state == WORKING for entry in queue):
+        why, hint = "its result would hold the rows that are taken aside", "stop Hive's Worker, and run it again"
+        raise ConflictError(f"{plan.location} is being compacted", why, f"nothing was changed; {hint}")
+
+
 def _take_aside(plan: RescuePlan, run_id: str) -> None:
     """Move directories to the trash of their locations, from which `acidctl restore` brings them back."""
     folders: dict[str, list[str]] = {}
@@ -168,8 +195,8 @@ def _mended(metastore: Metastore, plan: RescuePlan, held: LockedTransaction, loc
     place = plan.place
     if plan.raise_to:
         raise_write_ids(metastore, plan)
-    elif plan.aside:
-        _give_up_statistics(metastore, plan, held.id)
+        if plan.aside:  # all ids that were given may be aborted ones
+            _give_up_statistics(metastore, plan, held.id)
     _add_partitions(metastore, plan)
     held.check()
     left = plan_rescue(place, replace(look_at(metastore, place), before=plan.look), Wishes())
@@ -179,7 +206,7 @@ def _mended(metastore: Metastore, plan: RescuePlan, held: LockedTransaction, loc
     if left.has_work:
         why = left.findings[0].why
         raise ConflictError(f"{plan.location} still disagrees with its files", why, "run it again")
-    return replace(plan, result=Result.REPAIRED)
+    return replace(plan, result=Result.REPAIRED, findings=left.findings)
 
 
 def raise_write_ids(metastore: Metastore, plan: RescuePlan) -> None:

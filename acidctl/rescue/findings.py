@@ -88,7 +88,7 @@ class Folder:
     Attributes:
         name: its path relative to the table's, ``ds=1``; empty for an unpartitioned table.
         known: the metastore has it as a location of the table.
-        has_rows: of an unknown folder, whether current directories hold files.
+        has_rows: of an unknown folder, whether current directories hold files, and no partition elsewhere has its name.
         has_originals: files from before the table was transactional lie in it.
         times: when the directories were changed, in seconds since the epoch, by name, where the store has times.
         ahead: the reasons of :meth:`acidctl.location.metastore_state.AllocatedIds.exceeded_by`.

@@ -21,7 +21,9 @@ from acidctl.acid.names import (
     parse_file,
     parse_partition,
     partition_name,
+    unescape,
 )
+from acidctl.acid.reasons import Code
 from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ConflictError, GoneError, NotFoundError
 from acidctl.location.metastore_state import AllocatedIds
@@ -29,6 +31,7 @@ from acidctl.location.warehouse import require_same
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.queue import WORKING, find_compactions
 from acidctl.metastore.tables import HiveTable, find_partitions, get_table
 from acidctl.metastore.transactions import Transactions, given_write_id
@@ -132,9 +135,15 @@ def look_at(metastore: Metastore, place: Place) -> Look:
     for name, listing in sorted(listings.items()):
         again = partial(_listed_again, metastore, place, name)
         ahead = allocated.exceeded_by(listing, table, (given, lists.txns.high_watermark), again)
+        if why := next((reason for reason in ahead if reason.code == Code.GIVEN_UNKNOWN), None):
+            what = f"the ids that were given for {table.full_name} are not known"
+            raise MetastoreError(what, str(why.value("why")), "nothing was changed; run it again")
         folder = _folder(name, listing, is_known=not table.partition_keys or name in known)
         folder = replace(folder, ahead=ahead)
-        folders.append(folder if folder.known else replace(folder, has_rows=_holds_rows(*place.at(name), folder)))
+        if not folder.known:  # a partition of this name may lie elsewhere
+            may_be_lost = _partition_of(name) not in known.values() and _holds_rows(*place.at(name), folder)
+            folder = replace(folder, has_rows=may_be_lost)
+        folders.append(folder)
     given = max([given, *(why.value("given") for f in folders for why in f.ahead if why.value("what") == "write id")])
     sequence = [why.value("given") for f in folders for why in f.ahead if why.value("what") == "transaction"]
     compacting, succeeded = _compactions(metastore, table, set(listings))
@@ -200,18 +209,24 @@ def partitions_of(metastore: Metastore, table: HiveTable) -> dict[str, str]:
 def _listings(place: Place, partitions: Mapping[str, str]) -> Iterator[tuple[str, Listing]]:
     """Yield the listing of each location's children, by its name; folders deeper than the partition keys are not."""
     names = [""]
-    for _ in place.table.partition_keys:
+    for key in place.table.partition_keys:
         found = zip(names, parallel.results(lambda name: _children(place, name), names), strict=True)
         names = [
             f"{name}/{entry.path}".lstrip("/")
             for name, listing in found
             for entry in (listing.entries if listing else ())
-            if entry.is_dir and not is_hidden(entry.path) and parse_partition(entry.path)
+            if entry.is_dir and (pair := parse_partition(entry.path)) and unescape(pair[0]).lower() == key.name.lower()
         ]
     every = list(dict.fromkeys([*names, *sorted(partitions)]))
     for name, listing in zip(every, parallel.results(lambda name: _children(place, name), every), strict=True):
         if listing is not None and (_has_acid(listing) or name in partitions or not place.table.partition_keys):
             yield name, listing
+
+
+def _partition_of(folder: str) -> str:
+    """Return the name of the partition that a folder would be, spelled as :func:`partitions_of` spells it."""
+    pairs = (part.partition("=") for part in folder.split("/"))
+    return "/".join(partition_name(unescape(key).lower(), unescape(value)) for key, _, value in pairs)
 
 
 def _has_acid(listing: Listing) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from acidctl.acid.names import Kind
 from acidctl.acid.writeids import joined_ranges
-from acidctl.base.errors import ExitStatus, UsageProblem
+from acidctl.base.errors import ExitStatus, RefusedError, UsageProblem
 from acidctl.outcome import Details, Outcome, Remark, Result
 from acidctl.rescue.findings import Disagreement, Finding, Folder, Look
 from acidctl.rescue.look import Place
@@ -20,6 +20,11 @@ from acidctl.wording import human_count, some_of
 
 _IDS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 _MOST_IDS = 1_000_000
+"""Write ids in a range that is typed, or that one rescue gives: each takes a call."""
+
+_MOST_TXNS = 10**12
+"""Transactions that are used up at most: no cluster had as many, and the sequence can never be lowered."""
+
 _OF_WRITE_IDS = {Disagreement.OLDER_METASTORE, Disagreement.RECREATED_TABLE, Disagreement.OTHER_CLUSTER}
 _MENDED = {*_OF_WRITE_IDS, Disagreement.FUTURE_TRANSACTION, Disagreement.LOST_PARTITION}
 
@@ -82,6 +87,7 @@ class RescuePlan(Outcome):
         aborted: the ids, of those to be given, that a human calls aborted.
         aside: the directories that are taken aside, relative to the table.
         partitions: the folders of the partitions that are added.
+        findings: what disagrees; of a table that was mended, what is left.
         rows: the rows in the directories that will count, where footers say so.
         only_looked: nothing is carried out after this.
     """
@@ -112,16 +118,19 @@ class RescuePlan(Outcome):
     def exit_status(self) -> int:
         """14 if something disagrees and nothing more is done about it."""
         is_found = any(not finding.kind.is_hint for finding in self.findings)
-        is_left = self.only_looked or self.result is Result.FINDINGS
+        is_left = self.only_looked or self.result in (Result.FINDINGS, Result.REPAIRED)
         return ExitStatus.FINDINGS if is_found and is_left else super().exit_status
 
     @cached_property
     def committed(self) -> tuple[tuple[int, int], ...]:
         """Return the ranges of ids that will count as committed, both ends included."""
-        start, without = self.given + 1, set(self.aborted)
         low = self.look.answers.write_ids.open[:1] if self.look.answers.unfinished else ()
-        ids = [id_ for id_ in range(min([start, *low]), self.raise_to + 1) if id_ not in without]
-        return tuple(joined_ranges((id_, id_) for id_ in ids)) if len(ids) <= _MOST_IDS else ((start, self.raise_to),)
+        start, ranges = min([self.given + 1, *low]), []
+        for end in (*self.aborted, self.raise_to + 1):
+            if start < end:
+                ranges.append((start, end - 1))
+            start = max(start, end + 1)
+        return tuple(ranges)
 
     @property
     def digest(self) -> str:
@@ -152,10 +161,10 @@ class RescuePlan(Outcome):
 
     def details(self, *, every: bool) -> Details | None:  # noqa: ARG002 - it is the same
         """Return the findings, then the steps."""
-        if self.result not in (Result.PLANNED, Result.FINDINGS):
+        if not self.findings and self.result is not Result.PLANNED:
             return None
         found = [("found", finding.kind.value, f"{finding.why}; {finding.advice}") for finding in self.findings]
-        steps = [("plan", step, text) for step, text in self._sentences()]
+        steps = [("plan", step, text) for step, text in self._sentences() if self.result is Result.PLANNED]
         return Details(("", "what", "why"), tuple(found + steps))
 
     def _sentences(self) -> Iterable[tuple[str, str]]:
@@ -213,10 +222,13 @@ def plan_rescue(place: Place, look: Look, wishes: Wishes) -> RescuePlan:
     """Return the plan of a table.
 
     Raises:
+        RefusedError: a name holds an id that is too far above those that were given.
         UsageProblem: an id of the wishes cannot be aborted, or taken aside alone.
     """
     kinds = {finding.kind for finding in look.findings}
     raise_to = look.highest if kinds & _OF_WRITE_IDS else 0
+    sequence = look.highest_txn if Disagreement.FUTURE_TRANSACTION in kinds else 0
+    _require_bounded(look, raise_to, sequence)
     aside = tuple(path for folder in look.folders for path in _aside(folder, wishes))
     _require_known(look, wishes, aside, raise_to)
     committed_before = tuple(
@@ -239,7 +251,7 @@ def plan_rescue(place: Place, look: Look, wishes: Wishes) -> RescuePlan:
         wishes=wishes,
         findings=findings,
         raise_to=raise_to,
-        sequence=look.highest_txn if Disagreement.FUTURE_TRANSACTION in kinds else 0,
+        sequence=sequence,
         aborted=tuple(sorted(id_ for id_ in wishes.aborted if id_ <= raise_to and not known.is_aborted(id_))),
         aside=aside,
         partitions=tuple(folder.name for folder in look.lost_partitions() if folder.name in lost),
@@ -252,10 +264,30 @@ def plan_rescue(place: Place, look: Look, wishes: Wishes) -> RescuePlan:
 def _aside(folder: Folder, wishes: Wishes) -> Iterable[str]:
     for directory in folder.directories:
         path = folder.path(directory.name)
-        ids = range(directory.min_write_id, directory.max_write_id + 1)
-        is_of_ids = directory.kind is not Kind.BASE and len(ids) <= _MOST_IDS and wishes.aside_ids.issuperset(ids)
+        low, high = directory.range
+        # A damaged name may hold no id, or more than anybody can type.
+        is_range = directory.kind is not Kind.BASE and low <= high < low + _MOST_IDS
+        is_of_ids = is_range and wishes.aside_ids.issuperset(range(low, high + 1))
         if path in wishes.aside_names or is_of_ids:
             yield path
+
+
+def _require_bounded(look: Look, raise_to: int, sequence: int) -> None:
+    """Refuse numbers that no metastore gave: names are untrusted, and what was given is never taken back."""
+    given, most = look.answers.given, look.answers.sequence + _MOST_TXNS
+    named = [(folder.path(d.name), d) for folder in look.folders for d in folder.directories]
+    if raise_to - given > _MOST_IDS:
+        path = next(path for path, d in named if d.max_write_id == raise_to)
+        what = f"{path} is {human_count(raise_to - given, 'write id')} above those that were given"
+        why = f"each takes a call, and a rescue gives {_MOST_IDS} at most"
+    elif sequence > most:
+        path = next(path for path, d in named if d.visibility_txn == sequence)
+        what = f"{path} holds a transaction that no metastore can have opened"
+        why = f"the newest is {look.answers.sequence}, and the sequence can never be lowered"
+    else:
+        return
+    hint = "let nobody write; if the name is damaged, move the directory out of the table, and look again"
+    raise RefusedError(what, why, hint)
 
 
 def _require_known(look: Look, wishes: Wishes, aside: Sequence[str], raise_to: int) -> None:
@@ -273,11 +305,13 @@ def _require_known(look: Look, wishes: Wishes, aside: Sequence[str], raise_to: i
             folder.path(d.name)
             for folder in look.folders
             for d in folder.directories
-            if d.kind is not Kind.BASE and d.min_write_id <= id_ <= d.max_write_id
+            if (d.kind is Kind.BASE or d.min_write_id <= id_) and id_ <= d.max_write_id
+            # A base of a compaction that failed is not read.
+            if d.kind is not Kind.BASE or not d.visibility_txn or look.answers.txns.is_valid(d.visibility_txn)
         ]
         if alone := [path for path in holders if path not in aside]:
-            hint = "name all of its ids, or the directory"
-            raise UsageProblem(f"write id {id_} cannot be taken aside alone", f"{alone[0]} has others, too", hint)
+            why, hint = f"{alone[0]} may hold its rows, beside others", "name directories, or all ids of a delta"
+            raise UsageProblem(f"write id {id_} cannot be taken aside alone", why, hint)
     if missing := sorted(wishes.aside_names.difference(aside)):
         raise UsageProblem(f"there is no directory {missing[0]}", "", "give it as the plan names it")
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
+from support.trouble.locks import locked
 
 from acidctl.base.errors import ExitStatus
+from acidctl.location import metastore_state
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.interface import LockType, TxnState
 from acidctl.metastore.wire import Method
+from acidctl.rescue import carry_out
+from acidctl.storage.registry import open_location
 
 Acidctl = Callable[..., Result]
 
@@ -72,8 +78,7 @@ def test_ids_up_to_the_files_are_given_and_those_named_are_aborted_with_a_compon
 
 
 def test_statistics_are_given_up(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
-    claim = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numRows": "2"}
-    hive.table("d", "t", str(tmp_path / "t"), parameters=claim)
+    hive.table("d", "t", str(tmp_path / "t"), parameters=CLAIM)
     give(hive, 2)
     write(tmp_path, *delta(1, 2, 3))
     assert rescue(acidctl, hive, "--yes", "d.t").status == ExitStatus.DONE
@@ -102,6 +107,7 @@ def test_the_plan_names_the_rows_and_asks_for_what_nobody_can_know(
         (("--aborted", "x"), "--aborted"),
         (("--aside", "x"), "--aside"),
         (("--aside", "4"), "others"),
+        (("--aside", "1"), "base_0000002"),
         (("--aside", "delta_9"), "no directory"),
         (("--aborted", "4", "d.*"), "one table"),
     ],
@@ -111,7 +117,7 @@ def test_ids_that_cannot_be_meant_are_refused(
 ) -> None:
     hive.table("d", "u", str(tmp_path / "u"))
     give(hive, 2)
-    write(tmp_path, *delta(1, 2, 3), "delta_0000004_0000005")
+    write(tmp_path, *delta(1, 2, 3), "delta_0000004_0000005", "base_0000002")
     done = rescue(acidctl, hive, "--yes", *words, *(() if "d.*" in words else ("d.t",)))
     assert (done.status, text in done.err) == (ExitStatus.USAGE, True), done.err
     assert states(hive) == ["committed"] * 2
@@ -129,6 +135,118 @@ def test_what_is_taken_aside_comes_back(hive: FakeHive, tmp_path: Path, acidctl:
     assert acidctl("restore", tmp_path / "t").status == ExitStatus.DONE
     left = {path.name for path in (tmp_path / "t").iterdir() if not path.name.startswith(".")}
     assert left == {*delta(1, 2, 3), "delete_delta_0000003_0000003_0000"}
+
+
+def test_a_damaged_name_is_not_taken_aside_unless_it_is_named(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    give(hive, 6)
+    write(tmp_path, *delta(1), "delta_0000005_0000003")
+    assert found(acidctl, hive) == set()
+    assert found(acidctl, hive, "--aside", "1", "d.t") == {"forgotten-abort"}
+    assert rescue(acidctl, hive, "--yes", "--aside", "delta_0000005_0000003", "d.t").status == ExitStatus.DONE
+    assert not (tmp_path / "t" / "delta_0000005_0000003").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "delta_1000000000000000000_1000000000000000000_0000",
+        "delta_0000000_9223372036854775807",
+        "base_0000003_v9223372036854775807",
+        "delta_10000001_10000001_0000",
+    ],
+)
+def test_ids_that_no_metastore_gave_are_refused(hive: FakeHive, tmp_path: Path, acidctl: Acidctl, name: str) -> None:
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2), name)
+    done = rescue(acidctl, hive, "--yes", "d.t")
+    assert (done.status, name in done.err) == (ExitStatus.REFUSED, True), done.err
+    assert states(hive) == ["committed"] * 2
+    assert hive.begin() < 100
+
+
+def test_ids_that_cannot_be_asked_for_are_no_silence(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Metastore) -> int:
+        raise MetastoreError("the database is away", "", "")
+
+    monkeypatch.setattr(metastore_state, "given_txn", fail)
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2), "base_0000002_v0000090")
+    done = rescue(acidctl, hive, "-n", "d.t")
+    assert (done.status, "the database is away" in done.err) == (ExitStatus.STORAGE, True)
+
+
+def test_folders_that_are_no_partitions_of_the_table_are_not_added(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl
+) -> None:
+    hive.table("d", "t", str(tmp_path / "t"), ["p"])
+    hive.partition("d", "t", "p=1")
+    one = hive.partitions["d", "t"]["p=1"]
+    assert one.storage
+    elsewhere = replace(one, storage=replace(one.storage, location=str(tmp_path / "elsewhere")))
+    hive.partitions["d", "t"]["p=1"] = elsewhere
+    write_acid(tmp_path / "elsewhere" / delta(1)[0] / "bucket_00000", insert(1, 0, (1, "x")))
+    give(hive, 2)
+    write(tmp_path, f"q=2/{delta(1)[0]}", f"p=1/{delta(1)[0]}")
+    assert found(acidctl, hive) == set()
+    write(tmp_path, f"P=2/{delta(1)[0]}")
+    assert found(acidctl, hive) == {"lost-partition"}
+    assert rescue(acidctl, hive, "--yes", "d.t").status == ExitStatus.DONE
+    assert set(hive.partitions["d", "t"]) == {"p=1", "p=2"}
+    assert hive.partitions["d", "t"]["p=1"] == elsewhere
+
+
+def test_what_a_rescue_cannot_mend_is_said_afterwards(tmp_path: Path, acidctl: Acidctl) -> None:
+    with FakeHive(4) as hive:
+        hive.table("d", "t", str(tmp_path / "t"))
+        (txn,) = hive.begin_many(1)
+        hive.end(txn, commit=False)
+        give(hive, 2)
+        write(tmp_path, f"base_0000002_v{txn:07}", *delta(3))
+        assert found(acidctl, hive) == {"older-metastore", "aborted-transaction"}
+        done = rescue(acidctl, hive, "--yes", "-o", "jsonl", "d.t")
+        assert done.status == ExitStatus.FINDINGS, done.err
+        assert [one["kind"] for one in done.lines()[-1]["disagreements"]] == ["aborted-transaction"]
+        assert states(hive) == ["committed"] * 3
+
+
+CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numRows": "2"}
+
+
+def test_statistics_are_given_up_for_what_is_aside_though_nothing_is_committed(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl
+) -> None:
+    hive.table("d", "t", str(tmp_path / "t"), parameters=CLAIM)
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2, 3))
+    assert rescue(acidctl, hive, "--yes", "--aside", "2", "--aborted", "3", "d.t").status == ExitStatus.DONE
+    assert "COLUMN_STATS_ACCURATE" not in hive.tables["d", "t"].parameters
+    assert states(hive)[:3] == ["committed"] * 2 + ["aborted"]
+
+
+def test_nothing_is_taken_aside_beside_a_compaction(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2))
+    id_ = hive.entry("d", "t", "working")
+    done = rescue(acidctl, hive, "--yes", "--aside", "2", "d.t")
+    assert (done.status, "is being compacted" in done.err) == (ExitStatus.CONFLICT, True), done.err
+    assert (tmp_path / "t" / delta(2)[0]).exists()
+    hive.set_entry(id_, state="failed")
+    assert rescue(acidctl, hive, "--yes", "--aside", "2", "d.t").status == ExitStatus.DONE
+
+
+def test_a_partition_from_which_something_is_taken_aside_is_locked(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl
+) -> None:
+    hive.table("d", "t", str(tmp_path / "t"), ["p"])
+    hive.partition("d", "t", "p=1")
+    give(hive, 2)
+    write(tmp_path, f"p=1/{delta(1)[0]}", f"p=1/{delta(2)[0]}")
+    with locked(*open_location(str(tmp_path / "t" / "p=1"))):
+        done = rescue(acidctl, hive, "--yes", "--lock-wait", "0", "--aside", "2", "d.t")
+    assert done.status == ExitStatus.CONFLICT, done.err
+    assert (tmp_path / "t" / "p=1" / delta(2)[0]).exists()
 
 
 def test_transactions_are_used_up_to_that_in_a_name(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
@@ -209,6 +327,34 @@ def test_one_sequence_is_raised_for_all_tables(hive: FakeHive, tmp_path: Path, a
     assert min(hive.write_ids["d.u"]) > 50
 
 
+def test_hive_3_does_not_open_millions_of_transactions(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    give(hive, 2)
+    write(tmp_path, "base_0000002_v2000000")
+    done = rescue(acidctl, hive, "--yes", "d.t")
+    assert done.status == (ExitStatus.REFUSED if hive.version == 3 else ExitStatus.DONE), done.err
+    assert (hive.begin() > 2_000_000) == (hive.version == 4)
+
+
+def test_a_table_that_is_named_twice_is_mended_once(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2, 3))
+    assert rescue(acidctl, hive, "--yes", "--aborted", "3", "d.t", "d.*").status == ExitStatus.DONE
+    assert states(hive) == ["committed"] * 2 + ["aborted"]
+
+
+def test_a_plan_of_other_tables_is_refused(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    hive.table("d", "u", str(tmp_path / "u"))
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2, 3))
+    file = tmp_path / "plan.json"
+    rescue(acidctl, hive, "--plan", file, "d.t")
+    for name in ("d.u", "d.*"):
+        other = tmp_path / "other.json"
+        other.write_text(file.read_text().replace("hive:d.t", f"hive:{name}"))
+        assert rescue(acidctl, hive, "--yes", "--apply", other).status == ExitStatus.CONFLICT
+    assert states(hive) == ["committed"] * 2
+
+
 def test_the_metastore_of_hive_2_has_no_ids_to_give(tmp_path: Path, acidctl: Acidctl) -> None:
     with FakeHive(2) as hive:
         hive.table("d", "t", str(tmp_path / "t"))
@@ -224,6 +370,22 @@ def test_a_table_that_was_dropped_meanwhile_is_left_alone(hive: FakeHive, tmp_pa
 
 class Died(BaseException):
     """The process is dead."""
+
+
+def test_statistics_are_given_up_before_anything_is_taken_aside(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise Died
+
+    hive.table("d", "t", str(tmp_path / "t"), parameters=CLAIM)
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2))
+    monkeypatch.setattr(carry_out, "raise_sequence", die)
+    with pytest.raises(Died):
+        rescue(acidctl, hive, "--yes", "--aside", "2", "d.t")
+    assert not (tmp_path / "t" / delta(2)[0]).exists()
+    assert "COLUMN_STATS_ACCURATE" not in hive.tables["d", "t"].parameters
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -264,3 +426,26 @@ def test_a_rescue_that_died_at_any_call_is_finished_by_the_next(
             if not is_dead:
                 return
     pytest.fail("it never ended")
+
+
+def test_a_table_that_was_created_again_gets_no_ids_of_an_interrupted_rescue(
+    hive: FakeHive, tmp_path: Path, acidctl: Acidctl
+) -> None:
+    def die(*_: object) -> None:
+        dying.setattr(Metastore, "call", die)
+        raise Died
+
+    def create_again() -> None:
+        hive.tables["d", "t"] = replace(hive.tables["d", "t"], id=99, created=99)
+        hive.write_ids["d.t"] = []
+
+    give(hive, 2)
+    write(tmp_path, *delta(1, 2, 3))
+    with pytest.MonkeyPatch.context() as dying, pytest.raises(Died):
+        dying.setattr(carry_out, "raise_write_ids", die)
+        rescue(acidctl, hive, "--yes", "d.t")
+    assert hive.locks
+    hive.before["lock"] = create_again
+    done = rescue(acidctl, hive, "--yes", "d.t")
+    assert done.status == ExitStatus.CONFLICT, done.err
+    assert hive.write_ids["d.t"] == []

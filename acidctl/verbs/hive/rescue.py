@@ -95,18 +95,17 @@ def _plans(metastore: Metastore, tables: Tables, options: RescueOptions) -> Iter
     if options.apply is not None and wishes != Wishes():
         raise UsageProblem("--apply says what happens to each id", "", "leave out --aborted and --aside, or plan again")
     warehouse = Warehouse(metastore, tables.exclude)
-    found = [
-        t for name in (tables.names if options.apply is None else saved) for t in warehouse.tables(HiveName.parse(name))
-    ]
+    names = tables.names if options.apply is None else saved
+    found = {t.full_name: t for name in names for t in warehouse.tables(HiveName.parse(name))}
     if wishes != Wishes() and len(found) != 1:
         raise UsageProblem("write ids are those of one table", f"{len(found)} are named", "name one table")
-    for table in found:
-        location = f"hive:{table.full_name}"
+    for full_name, table in found.items():
+        location = f"hive:{full_name}"
         try:
             place = Place.of(table, tables.storage)
-            wanted = saved[location].wishes if saved else wishes
+            wanted = saved[location].wishes if location in saved else wishes
             plan = plan_rescue(place, look_twice(metastore, place), wanted)
-            if saved and plan.digest != saved[location].digest:
+            if saved and (location not in saved or plan.digest != saved[location].digest):
                 why = "directories, or the ids that were given, are not those of the plan"
                 raise ConflictError(f"{location} changed since it was planned", why, "plan again")
             paths = [
