@@ -18,7 +18,7 @@ from acidctl.storage.globs import expanded
 @pytest.fixture
 def matches(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
     """Return what a pattern below the directory of the test means."""
-    fill(store, "sales/dt=1/f", "sales/dt=2/f", "sales/_tmp/f", "stock/dt=2/f", "stock/file", "hr/k=1/f", "odd[1]/f")
+    fill(store, "sales/dt=1/f", "sales/dt=2/f", "sales/_tmp/f", "stock/dt=2/f", "stock/file", "hr/k=1/f", "odd[1]/k=1/f", "top/odd[1]/f", "top/odd1/f")
     monkeypatch.setattr("acidctl.storage.globs.open_location", lambda *_: (store.fs, asked[-1]))
     asked: list[str] = []
 
@@ -41,6 +41,8 @@ def test_wildcards_stand_for_characters_of_one_name(matches: Callable[[str], lis
 
 def test_what_exists_as_it_is_written_means_itself(matches: Callable[[str], list[str]]) -> None:
     assert matches("odd[1]") == ["odd[1]"]
+    assert matches("odd[1]/*") == ["odd[1]/k=1"]
+    assert matches("*/odd[1]") == ["top/odd[1]"]
     assert matches("sales") == ["sales"]
 
 
