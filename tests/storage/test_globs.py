@@ -18,7 +18,18 @@ from acidctl.storage.globs import expanded
 @pytest.fixture
 def matches(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
     """Return what a pattern below the directory of the test means."""
-    fill(store, "sales/dt=1/f", "sales/dt=2/f", "sales/_tmp/f", "stock/dt=2/f", "stock/file", "hr/k=1/f", "odd[1]/k=1/f", "top/odd[1]/f", "top/odd1/f")
+    fill(
+        store,
+        "sales/dt=1/f",
+        "sales/dt=2/f",
+        "sales/_tmp/f",
+        "stock/dt=2/f",
+        "stock/file",
+        "hr/k=1/f",
+        "odd[1]/k=1/f",
+        "top/odd[1]/f",
+        "top/odd1/f",
+    )
     monkeypatch.setattr("acidctl.storage.globs.open_location", lambda *_: (store.fs, asked[-1]))
     asked: list[str] = []
 
