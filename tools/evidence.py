@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "tests/data/evidence.json"
 SUBJECTS = {
     "judged by real servers and Java": re.compile(r"tests\.oracle\b|_judged\b"),
-    "random histories and stories": re.compile(r"histor(?:y|ies)\b|stories\b|random"),
+    "histories and stories": re.compile(r"histor(?:y|ies)\b|stories\b|random"),
     "kills and crashes": re.compile(r"crashe?s?\b|killed|kill\b|signals\b"),
 }
 """What the module of a test must contain to count for a subject; a test may count for several."""
