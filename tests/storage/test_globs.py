@@ -44,7 +44,7 @@ def matches(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], li
 def test_wildcards_stand_for_characters_of_one_name(matches: Callable[[str], list[str]]) -> None:
     assert matches("s*") == ["sales", "stock"]
     assert matches("*/dt=2") == ["sales/dt=2", "stock/dt=2"]
-    assert matches("sales/*") == ["sales/dt=1", "sales/dt=2"]  # what is hidden is no table
+    assert matches("sales/*") == ["sales/dt=1", "sales/dt=2"]  # hidden directories are not tables
     assert matches("s[at]*/dt=?") == ["sales/dt=1", "sales/dt=2", "stock/dt=2"]
     assert matches("sales/_t*") == ["sales/_tmp"]
     assert matches("stock/*") == ["stock/dt=2"]
