@@ -1,4 +1,4 @@
-"""Hatchling calls this for what acidctl-core says of itself: the same as acidctl, without Spark and Java."""
+"""Hatchling calls this for the metadata of acidctl-core: those of acidctl, without Spark and Java."""
 
 from __future__ import annotations
 

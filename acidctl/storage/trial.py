@@ -71,9 +71,9 @@ def _write(fs: FileSystem, path: str, trial: Trial) -> None:
             second = first
         fs.remove_tree(second)
         trial.worked.append("remove")
-    except AcidctlError as error:
+    except BaseException as error:  # Ctrl-C leaves nothing either
         left = [name for name in dict.fromkeys((first, second)) if not _is_removed(fs, name)]
-        if left:
+        if left and isinstance(error, AcidctlError):
             error.hint = "; ".join(filter(None, (error.hint, f"remove {', '.join(map(fs.display, left))}")))
         raise
     if abs(trial.clock_ahead or 0) > CLOCKS_SECONDS:

@@ -18,7 +18,7 @@ from acidctl.cleaning.retention import FLOOR_SECONDS
 
 _WILD = "*?["
 _OLDER, _YOUNGER = "older-than", "younger-than"
-_DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?(?!\d)|(\d{4})(\d{2})(\d{2})$")
+_DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2})(?:[ T_-]\d.*)?)?|(\d{4})(\d{2})(\d{2})")
 
 Partition = tuple[tuple[str, str], ...]
 """The keys and values of a partition, from the outermost, unescaped."""
@@ -175,8 +175,10 @@ def end_of_period(partition: Partition) -> float | None:
         None if it is not for any period.
     """
     for _, value in partition:
-        if match := _DATE.match(value):
-            return _end(*match.group(1, 2, 3)) if match[1] else _end(*match.group(4, 5, 6))
+        if match := _DATE.fullmatch(value):
+            end = _end(*match.group(1, 2, 3)) if match[1] else _end(*match.group(4, 5, 6))
+            if end is not None:
+                return end
     values = {key.lower(): value for key, value in partition}
     if not values.get("year", "").isdecimal():
         return None

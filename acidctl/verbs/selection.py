@@ -27,6 +27,7 @@ class Selection:
         storage: options of the stores.
         resolver: decides which write ids count.
         table_type: the table's type according to the user; None if the user gave none.
+        typed: the places before their patterns were expanded; empty if that is the same.
         known: the locations, if an earlier verb of the same run found them; None finds them.
     """
 
@@ -34,6 +35,7 @@ class Selection:
     storage: Mapping[str, str] = field(default_factory=dict)
     resolver: SnapshotResolver = field(default_factory=SnapshotResolver)
     table_type: TableType | None = None
+    typed: tuple[str, ...] = ()
     known: tuple[TableLocation, ...] | None = None
 
     @property
@@ -59,7 +61,7 @@ class Selection:
             return
         formats = FormatDetector()
         refuse_unusable(self.places, self.storage, self.resolver, self.table_type, formats=formats)
-        places = once(find(self.places, self.storage, self.resolver, observer_of(events), formats=formats))
+        places = once(find(self.places, self.storage, self.resolver, self.observer(events), formats=formats))
         yield from changeable(places, self.table_type, events.skipped)
         events.looked = events.looked_through(on_record)
 
@@ -79,7 +81,7 @@ class Selection:
         if self.known is not None:
             yield from self.known
             return
-        observer = replace(observer_of(events), hidden=hidden) if events else None
+        observer = replace(self.observer(events), hidden=hidden) if events else None
         places = once(find(self.places, self.storage, self.resolver, observer, looks=looks))
         yield from of_type(places, self.table_type)
 
@@ -98,7 +100,7 @@ class Selection:
         if self.known is not None:
             yield from (found for found, _ in self.with_tables(iter(self.known)))
             return
-        below = find(self.places, self.storage, SnapshotResolver(), observer_of(events), looks=False)
+        below = find(self.places, self.storage, SnapshotResolver(), self.observer(events), looks=False)
         for found, _ in self.with_tables(below if with_given else once(below)):
             yield found
 
@@ -106,7 +108,7 @@ class Selection:
         """Yield each location, and before the first partition of a table the table's own directory, marked by True."""
         return with_tables(places, self.places, self.storage)
 
-
-def observer_of(events: Events) -> Observer:
-    """Return the observer of a walk, which reports directories that cannot be listed or are skipped, and counts."""
-    return Observer(lambda error: events.failed("", error), events.coverage)
+    def observer(self, events: Events) -> Observer:
+        """Return the observer of a walk, which reports directories that cannot be listed or are skipped, and counts."""
+        events.coverage.typed = self.typed
+        return Observer(lambda error: events.failed("", error), events.coverage)

@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acidctl.base.arguments import as_columns, as_count, as_flag, as_pairs, as_size, as_text, as_texts
+from acidctl.base.arguments import (
+    as_columns,
+    as_count,
+    as_flag,
+    as_pairs,
+    as_size,
+    as_text,
+    as_texts,
+    as_write_id_or_time,
+)
 from acidctl.base.errors import UsageProblem
 
 
@@ -63,6 +72,7 @@ def test_a_value_is_taken_in_each_form(taken: Callable[[Any], Any], value: Any, 
     [
         (lambda value: as_count(value, "x", 1, 7), [True, 0, 8, "5", 1.0, None]),
         (lambda value: as_size(value, "x"), [True, 0, -1, "0", "many", 1.5, None]),
+        (lambda value: as_write_id_or_time(value, "x"), [True, -1, "10:30", "9999-12-31T23:59-23:00"]),
         (lambda value: as_flag(value, "x"), [1, "false", None]),
         (lambda value: as_text(value, "x"), [1, b"a", None]),
         (lambda value: as_texts(value, "x"), [b"a", [1], {"a": 1}, None]),

@@ -47,7 +47,7 @@ def test_a_later_run_of_a_command_takes_the_place_of_the_earlier(kept: Path, tmp
 
 
 @pytest.mark.parametrize("text", ["", "<testsuites/>", JUNIT[:200]])
-def test_what_is_no_whole_result_is_refused(
+def test_a_file_that_is_not_a_whole_result_is_refused(
     kept: Path, tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "run.xml").write_text(text)
@@ -58,5 +58,5 @@ def test_what_is_no_whole_result_is_refused(
 
 def test_every_version_is_found_where_it_is_pinned() -> None:
     versions = dict(evidence._versions())
-    assert versions["Hive"] == "3.1.3, 4.0.1"
+    assert versions["Hive"] == "3.1.3, 4.0.1, 4.2.1"
     assert all(versions.values())

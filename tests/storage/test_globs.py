@@ -18,7 +18,18 @@ from acidctl.storage.globs import expanded
 @pytest.fixture
 def matches(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
     """Return what a pattern below the directory of the test means."""
-    fill(store, "sales/dt=1/f", "sales/dt=2/f", "sales/_tmp/f", "stock/dt=2/f", "stock/file", "hr/k=1/f", "odd[1]/f")
+    fill(
+        store,
+        "sales/dt=1/f",
+        "sales/dt=2/f",
+        "sales/_tmp/f",
+        "stock/dt=2/f",
+        "stock/file",
+        "hr/k=1/f",
+        "odd[1]/k=1/f",
+        "top/odd[1]/f",
+        "top/odd1/f",
+    )
     monkeypatch.setattr("acidctl.storage.globs.open_location", lambda *_: (store.fs, asked[-1]))
     asked: list[str] = []
 
@@ -33,7 +44,7 @@ def matches(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], li
 def test_wildcards_stand_for_characters_of_one_name(matches: Callable[[str], list[str]]) -> None:
     assert matches("s*") == ["sales", "stock"]
     assert matches("*/dt=2") == ["sales/dt=2", "stock/dt=2"]
-    assert matches("sales/*") == ["sales/dt=1", "sales/dt=2"]  # what is hidden is no table
+    assert matches("sales/*") == ["sales/dt=1", "sales/dt=2"]  # hidden directories are not tables
     assert matches("s[at]*/dt=?") == ["sales/dt=1", "sales/dt=2", "stock/dt=2"]
     assert matches("sales/_t*") == ["sales/_tmp"]
     assert matches("stock/*") == ["stock/dt=2"]
@@ -41,6 +52,8 @@ def test_wildcards_stand_for_characters_of_one_name(matches: Callable[[str], lis
 
 def test_what_exists_as_it_is_written_means_itself(matches: Callable[[str], list[str]]) -> None:
     assert matches("odd[1]") == ["odd[1]"]
+    assert matches("odd[1]/*") == ["odd[1]/k=1"]
+    assert matches("*/odd[1]") == ["top/odd[1]"]
     assert matches("sales") == ["sales"]
 
 

@@ -113,10 +113,13 @@ class QueueWatch:
         from acidctl.hive.blocking import find_held_back_or_stuck
         from acidctl.location.warehouse import Warehouse
 
+        view = None
         try:
-            self._view = find_held_back_or_stuck(Warehouse(self._metastore), (), lambda _: True, ())
+            view = find_held_back_or_stuck(Warehouse(self._metastore), (), lambda _: True, ())
         except AcidctlError:
-            self._view = None
+            pass
+        finally:  # an unexpected error ends the thread: old figures would lie
+            self._view = view
 
     def collect(self) -> Iterator[Metric]:
         """Yield what the last look saw."""

@@ -156,7 +156,8 @@ def verb_command(
 
             places = _expanded(locations, storage) if location is None else (location,)
             kind = TableType(table_type) if table_type else None
-            selection = Selection(places, storage, resolver or SnapshotResolver(), kind)
+            typed = locations if places != locations else ()
+            selection = Selection(places, storage, resolver or SnapshotResolver(), kind, typed)
             chosen: Any = made(options, values) if options else None
             rest = {name: value for name, value in values.items() if name not in names}
             if NOTES.before:

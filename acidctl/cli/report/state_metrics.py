@@ -1,4 +1,4 @@
-"""What `acidctl status` knows of all tables, and the worker of its queue, as series of Prometheus.
+"""Make series for Prometheus of the status of all tables, and of the queue of a worker.
 
 No label has the name of a table: the values of each are those of an enumeration.
 """

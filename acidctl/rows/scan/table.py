@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
-from numbers import Integral
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ from acidctl.acid.reasons import Reason
 from acidctl.acid.time_travel import doubts_of_table, with_doubts
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
-from acidctl.base.arguments import as_flag, as_path, as_texts, require_type
+from acidctl.base.arguments import as_flag, as_path, as_texts, as_write_id_or_time, require_type
 from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.base.packed import Packed
@@ -203,9 +202,7 @@ class Table(ArrowRows):
         require_type(partition, Mapping, "partition", "give a dict of values by the names of partition columns")
         require_type(on_loss, Callable, "on_loss", "give a function")  # type: ignore[arg-type]
         require_type(where, (str, Predicate), "where", "write a condition in SQL: 'id = 2'")
-        require_type(at, (Integral, datetime), "at", "give a write id, or a time")
-        if isinstance(at, Integral) and at < 0:
-            raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
+        at = None if at is None else as_write_id_or_time(at, "at")
         chosen = self._newest_at(at) if isinstance(at, datetime) else None
         write_id = None if isinstance(at, datetime) else at
         write_id = chosen.ids[0] if chosen else write_id
@@ -242,7 +239,7 @@ class Table(ArrowRows):
     def _newest_at(self, moment: datetime) -> Reason:
         """Return the newest write id at a moment; for errors see :func:`acidctl.rows.read.moment.newest_at`."""
         listings = parallel.results(lambda found: found.reload().look.listing, self.found)
-        return newest_at(self.path, map(Ages.of, listings), moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+        return newest_at(self.path, map(Ages.of, listings), moment)
 
     def _opened(
         self, at: int | None, partition: Mapping[str, PartitionValue], on_loss: OnLoss | None, skip_hint: str

@@ -178,7 +178,6 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
     """
     from acidctl.location.find import find, of_type
     from acidctl.validation.report import LocationToCheck
-    from acidctl.verbs.selection import observer_of
     from acidctl.wording import text_of
 
     folders: list[LocationToCheck] = []
@@ -186,7 +185,7 @@ def _targets(selection: Selection, events: Events, notes: dict[str, None]) -> It
     def folder(fs: FileSystem, path: str, table: str) -> None:
         folders.append(LocationToCheck(fs, path, holds=table))
 
-    observer = replace(observer_of(events), container=folder)
+    observer = replace(selection.observer(events), container=folder)
     found_there = find(selection.places, selection.storage, selection.resolver, observer)
     for found in of_type(found_there if selection.known is None else selection.known, selection.table_type):
         yield from folders

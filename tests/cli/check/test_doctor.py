@@ -10,6 +10,7 @@ from support.command_line import Result
 
 from acidctl.base.errors import StorageError
 from acidctl.storage.local.filesystem import LocalFileSystem
+from acidctl.storage.trial import try_out
 
 
 def test_stores_are_shown_with_whether_they_can_be_reached(acidctl: Callable[..., Result], tmp_path: Path) -> None:
@@ -40,13 +41,20 @@ def test_a_store_is_tried_out_and_left_as_it_was(acidctl: Callable[..., Result],
     assert acidctl("doctor", "--write").status == 2
 
 
-def test_a_store_that_cannot_rename_is_left_as_it_was(
+def test_a_store_in_which_a_rename_fails_or_is_interrupted_is_left_as_it_was(
     acidctl: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise StorageError("cannot rename", "it is full")
+    def fail(error: BaseException) -> Callable[..., None]:
+        def rename(*_: object) -> None:
+            raise error
 
-    monkeypatch.setattr(LocalFileSystem, "rename", refuse)
+        return rename
+
+    monkeypatch.setattr(LocalFileSystem, "rename", fail(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        try_out(LocalFileSystem(), str(tmp_path), write=True)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(LocalFileSystem, "rename", fail(StorageError("cannot rename", "it is full")))
     done = acidctl("doctor", "--write", tmp_path, "-o", "json")
     (found,) = done.json()["stores"]
     assert (done.status, found["worked"], found["problem"]["why"]) == (6, ["list", "create", "lock"], "it is full")

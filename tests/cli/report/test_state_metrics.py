@@ -120,7 +120,12 @@ def test_labels_and_names_are_those_of_a_list(acidctl: Acidctl, fake: FakeHive, 
     assert all(re.fullmatch(r"acidctl_[a-z_]+", name) for name in STATE)
 
 
-def test_the_page_of_a_worker_has_the_queue_without_its_own_figures_waiting_for_it(fake: FakeHive) -> None:
+def test_the_page_of_a_worker_has_the_queue_without_its_own_figures_waiting_for_it(
+    fake: FakeHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unexpected(*_: object) -> None:
+        raise RuntimeError
+
     fake.table("s", "t", "/t")
     fake.entry("s", "t", "initiated", enqueued=600)
     settings = find_settings({"uris": fake.address}, {})
@@ -139,6 +144,12 @@ def test_the_page_of_a_worker_has_the_queue_without_its_own_figures_waiting_for_
         assert found["queue_entries", "initiated"] == 1
         assert found["queue_age_seconds", "initiated"] == pytest.approx(600, abs=60)
         assert queue(found) == {name.removeprefix("acidctl_") for name in QUEUE}
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+            patch.setattr("acidctl.hive.blocking.find_held_back_or_stuck", unexpected)
+            watch.look()
+        assert queue(page(address)) == set(), "nobody looks again after an unexpected error"
+        watch.look()
+        assert queue(page(address))
         fake.fault("show_compact", "failed", 9)
         watch.look()
         found = page(address)

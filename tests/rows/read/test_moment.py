@@ -67,5 +67,12 @@ def test_a_merged_delta_hides_when_its_write_ids_came() -> None:
     assert newest(35, {ONE: 10, MINOR: 40, THREE: 30}) == 3
 
 
+def test_a_delta_of_older_write_ids_that_was_written_later_may_be_a_stream() -> None:
+    stream, later = "delta_0000001_0000004", "delta_0000005_0000005_0000"
+    assert "a stream or a compaction wrote the delta of write ids 1 to 4 at" in refusal(35, {stream: 40, later: 30})
+    assert newest(45, {stream: 40, later: 30}) == 5
+    assert newest(35, {stream: 40, TWO: 20, later: 30}) == 5  # an input of the compaction is still there
+
+
 def test_hidden_names_have_no_write_id() -> None:
     assert newest(15, {ONE: 10, "_tmp_space.db": 5, ".acidctl-log": 20}) == 1

@@ -350,6 +350,17 @@ def test_a_night_remembers_it_by_itself(acidctl: Acidctl, sales: Path, tmp_path:
     assert sorted(kept.values()) == [1, 2]
 
 
+@pytest.mark.parametrize("command", [*CHANGING, ("validate",)])
+def test_fewer_that_match_a_pattern_renew_no_success(
+    acidctl: Acidctl, sales: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    words = (*command, "--metrics-file", tmp_path / "run.prom", f"{sales}/*")
+    assert acidctl(*words).status == 0
+    (sales / "items").rename(tmp_path / "away")
+    assert acidctl(*words).status == 17
+    assert acidctl(*words, "--accept-fewer").status == 0
+
+
 def test_what_a_metastore_dropped_is_told_once(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
     with FakeHive(4) as hive:
         for name in ("items", "orders"):
