@@ -100,8 +100,8 @@ def command(
 
     --blocking shows what holds back cleaning, the transaction for which most bytes wait first. It looks at every
     compaction in the queue that is ready for cleaning or, for a TABLE (db.table), at all that is obsolete or aborted on
-    disk, in the queue or not. On Hive 4 every open transaction that began before a compaction was committed
-    holds back its cleaning, whatever it reads; on Hive 3 the locks on the table do.
+    disk, in the queue or not. On Hive 4.0 and 4.1 every open transaction that began before a compaction was committed
+    holds back its cleaning, whatever it reads; on Hive 3 and 4.2 the locks on the table do.
 
     Ages are by the clock of this machine, or by the newest time of the server if that is ahead.
     """
