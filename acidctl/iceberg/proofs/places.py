@@ -19,7 +19,7 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.names import acid_directory
 from acidctl.base import parallel
 from acidctl.iceberg.copy import Partition
-from acidctl.iceberg.difference import SourceFile, TargetFile, positions_in
+from acidctl.iceberg.difference import SourceFile, TargetFile, opened, positions_in
 from acidctl.iceberg.keys import FileKeys, KeySet, ranges_outside
 from acidctl.iceberg.proofs.digests import copy_digest, source_digest
 from acidctl.iceberg.proofs.new_rows import ScanOf
@@ -126,7 +126,7 @@ def has_other_values(
             copied = [TargetFile(one.url, _only(one.keys, shown)) for one in copied]
             copied = [one for one in copied if len(one.shown)]
     by_snapshot = {id(one.snapshot): _scan_of(one.snapshot, scans, has_keys=has_keys) for one in sources}
-    files = ((by_snapshot[id(one.snapshot)](sources=[one.events]), keys) for one in sources)
+    files = ((by_snapshot[id(one.snapshot)](sources=[opened(one.events)]), keys) for one in sources)
     here = source_digest(files, (*target.columns, *target.partition))
     return here != copy_digest(target, {values: copied}, storage, has_keys=has_keys)
 

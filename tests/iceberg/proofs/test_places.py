@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.files.acid_files import delete, insert, write_acid, write_plain
@@ -96,9 +97,9 @@ def test_a_partition_that_was_cleaned_is_compared_once(
     compacted(table / "p=1")
     real = digests.Digest.add
 
-    def counted(self: digests.Digest, columns: object, count: int, keys: object) -> None:
+    def counted(self: digests.Digest, columns: dict[str, Any], count: int, keys: Any) -> list[int]:
         counts.append(count)
-        real(self, columns, count, keys)
+        return real(self, columns, count, keys)
 
     monkeypatch.setattr(digests.Digest, "add", counted)
     assert (copy(table, to).result, sum(counts)) == (Result.NOTHING_TO_DO, 2 * 2)
