@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from support.migrating import copy, rows
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import RefusedError
-from acidctl.iceberg.proofs import digests
+from acidctl.iceberg.catalogs.open_target import open_target
+from acidctl.iceberg.copy import Partition
+from acidctl.iceberg.proofs import digests, places
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.outcome import Result
 
@@ -105,6 +107,31 @@ def test_a_partition_that_was_cleaned_is_compared_once(
     assert (copy(table, to).result, sum(counts)) == (Result.NOTHING_TO_DO, 2 * 2)
     write_plain(table / "p=3" / D2 / "000000_0", (3, "c"))
     assert (copy(table, to).rows, sum(counts)) == (1, 2 * 2 + 2 * 1)
+
+
+def test_a_file_that_goes_while_it_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cleaner removes an obsolete file after the listing; then the values decide."""
+    table, to = full(tmp_path / "t"), tmp_path / "copy"
+    copy(table, to)
+    write_acid(table / "p=1" / "base_0000001" / "bucket_00000", insert(1, 0, (1, "a")), insert(1, 1, (2, "a")))
+    real = places._has_known_file
+
+    def later(known: Collection[bytes], part: Partition) -> bool:
+        shutil.rmtree(table / "p=1" / D1, ignore_errors=True)
+        return real(known, part)
+
+    monkeypatch.setattr(places, "_has_known_file", later)
+    assert copy(table, to).result is Result.NOTHING_TO_DO
+
+
+@pytest.mark.parametrize("marks", ["A", "é"])
+def test_marks_that_somebody_has_changed_say_nothing(marks: str, tmp_path: Path) -> None:
+    table, to = full(tmp_path / "t"), tmp_path / "copy"
+    copy(table, to)
+    found = open_target(str(to), {}, None, None).find()
+    assert found
+    found.remember(("0", marks))
+    assert copy(table, to).result is Result.NOTHING_TO_DO
 
 
 def ids(text: str) -> SnapshotResolver:
