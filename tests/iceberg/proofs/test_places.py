@@ -151,6 +151,16 @@ def test_an_older_snapshot_is_refused(older: str, tmp_path: Path) -> None:
     assert copy(table, to, resolver=ids("3:3:3:")).result is Result.NOTHING_TO_DO
 
 
+def test_one_list_of_many_partitions_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have thousands of aborted write ids, and a table thousands of partitions."""
+    table, to, looked = full(tmp_path / "t"), tmp_path / "copy", []
+    copy(table, to, resolver=ids("2:2::2"))
+    real = ValidWriteIds.first_lost
+    monkeypatch.setattr(ValidWriteIds, "first_lost", lambda *given: looked.append(given) or real(*given))
+    copy(table, to, resolver=ids("3:3::2"))
+    assert len(looked) == 1
+
+
 @pytest.mark.parametrize("parts", ["p=1", "p=*"])
 def test_a_longer_age_is_refused_if_it_hides_what_was_copied(parts: str, tmp_path: Path) -> None:
     table, to = full(tmp_path / "t"), tmp_path / "copy"
