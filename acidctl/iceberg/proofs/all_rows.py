@@ -47,12 +47,12 @@ class SourceRows:
 
 @dataclass(slots=True)
 class _Read:
-    """What PyIceberg has read.
+    """Sums and a digest of the rows that PyIceberg has read.
 
     Attributes:
         digest: of the files of which it has read all columns at once.
         rows: of each of these files, by their paths.
-        error: with which it failed; then nothing counts that it has read.
+        error: the fault that stopped it; then the other attributes are empty.
     """
 
     sums: ColumnSums
