@@ -217,14 +217,17 @@ def plan_copy(
         _require_values_of_old_rows(here, found.wanted, row, changed or {})
         wanted += [(one, values) for one in found.wanted]
         gone += [(url, positions, values) for url, positions in found.gone]
-    found_as = {id(one): known.get(id(one.source)) or look_at(opened(one.source.events)) for one, _ in wanted}
+    looked_at = parallel.results(
+        lambda source: known.get(id(source)) or look_at(opened(source.events)),
+        [] if asked == CopyFormat.PARQUET else [one.source for one, _ in wanted],
+    )
+    found_as = {id(one): as_orc for (one, _), as_orc in zip(wanted, looked_at, strict=False)}
     kind, why = chosen_format(asked, found_as.values())
     files: list[PlannedFile] = []
     for one, values in wanted:
-        as_orc = found_as[id(one)]
         if kind is CopyFormat.PARQUET:
             files += (PlannedFile(piece, EncodedFile(row, tuple(fields)), values) for piece in pieces(one))
-        elif as_orc.columns is None:
+        elif (as_orc := found_as[id(one)]).columns is None:
             assert as_orc.refused
             raise as_orc.refused
         else:

@@ -35,7 +35,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class AsOrc:
-    """What is known of a file for a copy in ORC.
+    """Tell whether a file can be copied to ORC, and how.
 
     Attributes:
         columns: None if it cannot be copied.

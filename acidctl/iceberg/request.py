@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from hashlib import sha256
 from itertools import chain
 
@@ -286,12 +286,12 @@ class CopyRequest:
         Raises:
             RefusedError: see above.
         """
+        lost_of = cache(then[0].first_lost) if len(then) == 1 else None  # partitions have one list in a metastore
         for part in self._partitions():
-            now = part.snapshot.write_ids
-            is_assumed = part.snapshot.assumed is not None
-            lost = (
-                self._places.hidden_write_id(part, marks) if is_assumed or len(then) != 1 else then[0].first_lost(now)
-            )
+            if lost_of and part.snapshot.assumed is None:
+                lost = lost_of(part.snapshot.write_ids)
+            else:
+                lost = self._places.hidden_write_id(part, marks)
             if lost is not None:
                 raise RefusedError(
                     "the copy is newer than this snapshot",

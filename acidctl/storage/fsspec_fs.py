@@ -129,8 +129,9 @@ class FsspecFileSystem(RemoteStore):
             with self._mapped("create", path):
                 self._fs.pipe_file(self._inner(path), data, mode="create")
         except ConflictError:
-            # If the first answer is lost, the package repeats the request by itself, and finds its own file.
-            if not data or not self._holds(path, data):
+            # If the first answer is lost, the package repeats the request by itself, and finds its own file.  If this
+            # cannot be read now, nobody knows whose it is: a conflict would let the caller remove what it has written.
+            if not data or self.read_bytes(path) != data:
                 raise
 
     def require_arrived(self, path: str, written: int) -> None:

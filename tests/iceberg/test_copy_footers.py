@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, get_ident
 
 import pytest
 from support.files.acid_files import inserts, write_acid
@@ -15,12 +16,13 @@ from acidctl.iceberg.catalogs.open_target import open_target
 from acidctl.iceberg.difference import ClosedFile
 from acidctl.iceberg.request import CopyRequest
 from acidctl.orc.tail import Tail
+from acidctl.rows.read.events import EventFile
 from acidctl.verbs.reading.cat import table_of
 from acidctl.verbs.selection import Selection
 
 
-def table_of_files(path: Path, count: int) -> Path:
-    for at in range(1, count + 1):
+def table_of_files(path: Path, count: int, first: int = 1) -> Path:
+    for at in range(first, count + 1):
         write_acid(path / f"delta_{at:07}_{at:07}_0000" / "bucket_00000", *inserts(at, (at, "x"), (at, "y")))
     return path
 
@@ -46,6 +48,26 @@ def test_a_plan_holds_no_footers(tmp_path: Path, is_first: bool) -> None:
     assert len(plan.files) == 3
     assert footers() <= before
     assert len({id(file.columns) for file in plan.files}) == 1, "files with the same columns share what is known"
+
+
+@pytest.mark.parametrize("kind", ["orc", "parquet"])
+def test_a_plan_reads_the_footer_of_a_new_file_again_only_for_orc(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In threads: a store may need long for each."""
+    table, to, threads = table_of_files(tmp_path / "t", 1), tmp_path / "copy", set[int]()
+    copy(table, to, format=kind)
+    table_of_files(table, 3, first=2)
+    real, together = ClosedFile.opened, Barrier(2)
+
+    def opened(self: ClosedFile) -> EventFile:
+        threads.add(get_ident())
+        together.wait(10)
+        return real(self)
+
+    monkeypatch.setattr(ClosedFile, "opened", opened)
+    assert len(request(table, to).plan().files) == 2
+    assert len(threads) == (2 if kind == "orc" else 0)
 
 
 def test_a_file_that_is_replaced_after_the_plan_is_not_copied(tmp_path: Path) -> None:

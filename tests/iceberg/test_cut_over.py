@@ -455,14 +455,19 @@ def spark_commits(hive: FakeHive, name: str) -> None:
     target.table.append(pa.table({"a": pa.array([77], pa.int32()), "b": ["spark"]}))
 
 
-def test_rows_that_were_written_to_iceberg_stop_the_way_back(hive: FakeHive) -> None:
+def test_rows_that_were_written_to_iceberg_stop_the_way_back(hive: FakeHive, acidctl: Callable[..., Run]) -> None:
     run(hive)
     spark_commits(hive, "t")
     with pytest.raises(RefusedError, match="will not change the names back"):
         run(hive, back=True)
     assert (names(hive), iceberg_rows(hive)) == (AFTER, [1, 2, 77])
+    theirs = StaticTable.from_metadata(hive.tables[T].parameters[METADATA]).current_snapshot()
     run(hive, back=True, discard_snapshots=True)
     assert (names(hive), iceberg_rows(hive, "t_ice")) == (BEFORE, [1, 2])
+    (newest, *_) = acidctl("log", f"--metastore={hive.address}", "hive:db.t", "-o", "json").json()
+    assert theirs
+    assert newest["facts"]["discardedSnapshotId"] == theirs.snapshot_id
+    assert "tag" not in newest["facts"], "it is that of another snapshot"
     insert(hive, 3)
     run(hive)
     assert iceberg_rows(hive) == [1, 2, 3]

@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from acidctl.base.errors import EnvironmentProblem, NotFoundError, StorageError, UsageProblem
+from acidctl.base.errors import ConflictError, EnvironmentProblem, NotFoundError, StorageError, UsageProblem
 from acidctl.storage import fsspec_fs
 from acidctl.storage.port import FileSystemSpec, base_name, join, parent_of
 from acidctl.storage.registry import open_file_system, open_location
@@ -239,6 +239,28 @@ class TestAnyFsspecStore:
         monkeypatch.setattr(fs._fs, "ls", ls)
         with pytest.raises(Exception, match="permission denied"):
             fs.list_tree(str(tmp_path))
+
+    def test_a_file_that_may_be_its_own_is_no_conflict(
+        self, fs: fsspec_fs.FsspecFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The first answer was lost, and the package has repeated its request by itself."""
+        monkeypatch.setattr(fsspec_fs, "_EXCLUSIVE_CREATE", {"file"})
+
+        def lost(path: str, data: bytes, **_: object) -> None:
+            (tmp_path / path.rpartition("/")[2]).write_bytes(data if path.endswith("own") else b"theirs")
+            raise FileExistsError(path)
+
+        def fails(*_: object, **__: object) -> bytes:
+            raise StorageError("cannot read own", "the network is down")
+
+        monkeypatch.setattr(fs._fs, "pipe_file", lost)
+        fs.create_exclusive(f"{tmp_path}/own", b"ours")
+        with pytest.raises(ConflictError):
+            fs.create_exclusive(f"{tmp_path}/other", b"ours")
+        (tmp_path / "own").unlink()
+        monkeypatch.setattr(fs, "read_bytes", fails)
+        with pytest.raises(StorageError, match="cannot read own"):
+            fs.create_exclusive(f"{tmp_path}/own", b"ours")
 
     def test_promises_no_more_than_it_can(self, fs: fsspec_fs.FsspecFileSystem, tmp_path: Path) -> None:
         with pytest.raises(Exception, match="exclusively"):

@@ -47,12 +47,12 @@ class SourceRows:
 
 @dataclass(slots=True)
 class _Read:
-    """What PyIceberg has read.
+    """Sums and a digest of the rows that PyIceberg has read.
 
     Attributes:
         digest: of the files of which it has read all columns at once.
         rows: of each of these files, by their paths.
-        error: with which it failed; then nothing counts that it has read.
+        error: the fault that stopped it; then the other attributes are empty.
     """
 
     sums: ColumnSums
@@ -127,9 +127,10 @@ def _by_pyiceberg(
             if len(columns) == len(every):
                 start = read.rows.get(url, 0)
                 read.rows[url] = end = start + batch.num_rows
-                sums = read.digest.add(
-                    columns, batch.num_rows, keys[url].slices(start, end).keys() if has_keys else None
-                )
+                some = keys[url].slices(start, end).keys() if has_keys and url in keys else None
+                if some is not None and len(some) < batch.num_rows:
+                    some = None  # no digest is the same as that of rows which the copy must not show
+                sums = read.digest.add(columns, batch.num_rows, some)
             else:
                 sums = [column_checksum(column, places[name]) for name, column in columns.items()]
             read.sums.add(columns, sums)

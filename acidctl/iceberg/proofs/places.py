@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from hashlib import blake2b
 
@@ -18,8 +19,9 @@ import numpy as np
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import acid_directory
 from acidctl.base import parallel
+from acidctl.base.errors import NotFoundError
 from acidctl.iceberg.copy import Partition
-from acidctl.iceberg.difference import SourceFile, TargetFile, positions_in
+from acidctl.iceberg.difference import SourceFile, TargetFile, opened, positions_in
 from acidctl.iceberg.keys import FileKeys, KeySet, ranges_outside
 from acidctl.iceberg.proofs.digests import copy_digest, source_digest
 from acidctl.iceberg.proofs.new_rows import ScanOf
@@ -70,7 +72,10 @@ class Places:
 
 @cache
 def _parsed(text: str) -> frozenset[bytes]:
-    raw = b64decode(text)
+    try:
+        raw = b64decode(text)
+    except ValueError:  # somebody has changed the property: nothing is known
+        raw = b""
     return frozenset(raw[at : at + _MARK] for at in range(0, len(raw), _MARK))
 
 
@@ -84,8 +89,12 @@ def _marks_of(part: Partition) -> tuple[set[bytes], bytes]:
 
 def _has_known_file(known: Collection[bytes], part: Partition) -> bool:
     """Return whether a file that a location had at the last copy is still there, current or obsolete."""
-    entries = part.snapshot.listing.entries
-    return any(_of_end(part, entry) in known for entry in entries if not entry.is_dir and _mark(part, *entry) in known)
+    for entry in part.snapshot.listing.entries:
+        if not entry.is_dir and _mark(part, *entry) in known:
+            with suppress(NotFoundError):  # it was obsolete, and a cleaner has just removed it
+                if _of_end(part, entry) in known:
+                    return True
+    return False
 
 
 def _of_end(part: Partition, file: Entry) -> bytes:
@@ -126,7 +135,7 @@ def has_other_values(
             copied = [TargetFile(one.url, _only(one.keys, shown)) for one in copied]
             copied = [one for one in copied if len(one.shown)]
     by_snapshot = {id(one.snapshot): _scan_of(one.snapshot, scans, has_keys=has_keys) for one in sources}
-    files = ((by_snapshot[id(one.snapshot)](sources=[one.events]), keys) for one in sources)
+    files = ((by_snapshot[id(one.snapshot)](sources=[opened(one.events)]), keys) for one in sources)
     here = source_digest(files, (*target.columns, *target.partition))
     return here != copy_digest(target, {values: copied}, storage, has_keys=has_keys)
 

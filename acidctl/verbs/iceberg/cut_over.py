@@ -109,11 +109,14 @@ class CutOver:
             self._log("cut-over", names, swap.source, swap.kept, current.snapshot_id)
         yield self._outcome(Result.WRITTEN if state is State.UNCHECKED else Result.NOTHING_TO_DO, names)
 
-    def _log(self, kind: str, names: str, before: str, after: str, snapshot: int | None = None) -> None:
+    def _log(
+        self, kind: str, names: str, before: str, after: str, snapshot: int | None = None, *, is_tagged: bool = True
+    ) -> None:
         """Log a change of names in the directory of the Hive table.
 
         Args:
             before, after: its names.
+            snapshot: of the Iceberg table; one that is not tagged is given up.
         """
         from acidctl.iceberg.target import TAG
         from acidctl.location.change.work_log import Fact, LogEntry, log_done
@@ -125,7 +128,8 @@ class CutOver:
             self._events.warn(f"the {kind} is not in the log: {error}")
             return
         facts: dict[str, Fact] = {"kind": kind, "renamed": names, "from": before, "to": after, "copy": self._swap.copy}
-        facts |= {"tag": TAG, "snapshotId": snapshot} if snapshot is not None else {}
+        if snapshot is not None:
+            facts |= {"tag": TAG, "snapshotId": snapshot} if is_tagged else {"discardedSnapshotId": snapshot}
         log_done(fs, path, LogEntry("migrate", Result.WRITTEN.value, facts=facts), self._events.warn)
 
     def _forward(self) -> Iterator[Migrated]:
@@ -187,7 +191,8 @@ class CutOver:
                 self._target(swap.copy).return_to_tag()
             except AcidctlError as error:
                 self._events.warn(f"{swap.copy} keeps what was written to it, and cannot catch up any more: {error}")
-        self._log("back", names, swap.kept, swap.source, current.snapshot_id)
+        is_tagged = current.is_as_tagged
+        self._log("back", names, swap.kept, swap.source, current.snapshot_id, is_tagged=is_tagged)
         yield self._outcome(Result.WRITTEN, names)
 
     def _outcome(self, result: Result, names: str, snapshot: int | None = None) -> Migrated:

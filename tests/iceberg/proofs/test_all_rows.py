@@ -80,6 +80,25 @@ def test_values_in_other_rows_stop_the_commit(tmp_path: Path, monkeypatch: pytes
     assert (rows(to), list((to / "data").iterdir())) == ([], [])
 
 
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("name", ["", "another file"])
+def test_rows_that_the_copy_must_not_show_stop_the_commit(
+    name: str, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have no ROW__ID there, and that is not a fault of the reader."""
+    if large:
+        monkeypatch.setattr(target, "_LARGE", 1)
+    table, to, real = table_of(tmp_path / "t", "2020-01-01", "2021-01-01", "2022-01-01"), tmp_path / "copy", Target.read
+    monkeypatch.setattr(
+        Target,
+        "read",
+        lambda *given: [two for url, batch in real(*given) for two in ((url, batch), (name or url, batch))],
+    )
+    with pytest.raises(VerifyError, match="PyIceberg reads other values"):
+        copy(table, to)
+    assert (rows(to), list((to / "data").iterdir())) == ([], [])
+
+
 @pytest.mark.parametrize(
     ("time", "large", "reads"),
     [("2020-01-01", False, 0), ("2020-01-01", True, 1), ("1960-01-01 00:00:00.0000001", False, 1)],

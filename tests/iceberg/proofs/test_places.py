@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.files.acid_files import delete, insert, write_acid, write_plain
@@ -14,7 +15,9 @@ from support.migrating import copy, rows
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import RefusedError
-from acidctl.iceberg.proofs import digests
+from acidctl.iceberg.catalogs.open_target import open_target
+from acidctl.iceberg.copy import Partition
+from acidctl.iceberg.proofs import digests, places
 from acidctl.location.snapshot_resolver import SnapshotResolver, SnapshotSpec
 from acidctl.outcome import Result
 
@@ -96,14 +99,39 @@ def test_a_partition_that_was_cleaned_is_compared_once(
     compacted(table / "p=1")
     real = digests.Digest.add
 
-    def counted(self: digests.Digest, columns: object, count: int, keys: object) -> None:
+    def counted(self: digests.Digest, columns: dict[str, Any], count: int, keys: Any) -> list[int]:
         counts.append(count)
-        real(self, columns, count, keys)
+        return real(self, columns, count, keys)
 
     monkeypatch.setattr(digests.Digest, "add", counted)
     assert (copy(table, to).result, sum(counts)) == (Result.NOTHING_TO_DO, 2 * 2)
     write_plain(table / "p=3" / D2 / "000000_0", (3, "c"))
     assert (copy(table, to).rows, sum(counts)) == (1, 2 * 2 + 2 * 1)
+
+
+def test_a_file_that_goes_while_it_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cleaner removes an obsolete file after the listing; then the values decide."""
+    table, to = full(tmp_path / "t"), tmp_path / "copy"
+    copy(table, to)
+    write_acid(table / "p=1" / "base_0000001" / "bucket_00000", insert(1, 0, (1, "a")), insert(1, 1, (2, "a")))
+    real = places._has_known_file
+
+    def later(known: Collection[bytes], part: Partition) -> bool:
+        shutil.rmtree(table / "p=1" / D1, ignore_errors=True)
+        return real(known, part)
+
+    monkeypatch.setattr(places, "_has_known_file", later)
+    assert copy(table, to).result is Result.NOTHING_TO_DO
+
+
+@pytest.mark.parametrize("marks", ["A", "é"])
+def test_marks_that_somebody_has_changed_say_nothing(marks: str, tmp_path: Path) -> None:
+    table, to = full(tmp_path / "t"), tmp_path / "copy"
+    copy(table, to)
+    found = open_target(str(to), {}, None, None).find()
+    assert found
+    found.remember(("0", marks))
+    assert copy(table, to).result is Result.NOTHING_TO_DO
 
 
 def ids(text: str) -> SnapshotResolver:
@@ -121,6 +149,16 @@ def test_an_older_snapshot_is_refused(older: str, tmp_path: Path) -> None:
         copy(table, to, resolver=ids(older))
     assert rows(to) == before
     assert copy(table, to, resolver=ids("3:3:3:")).result is Result.NOTHING_TO_DO
+
+
+def test_one_list_of_many_partitions_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have thousands of aborted write ids, and a table thousands of partitions."""
+    table, to, looked = full(tmp_path / "t"), tmp_path / "copy", []
+    copy(table, to, resolver=ids("2:2::2"))
+    real = ValidWriteIds.first_lost
+    monkeypatch.setattr(ValidWriteIds, "first_lost", lambda *given: looked.append(given) or real(*given))
+    copy(table, to, resolver=ids("3:3::2"))
+    assert len(looked) == 1
 
 
 @pytest.mark.parametrize("parts", ["p=1", "p=*"])
