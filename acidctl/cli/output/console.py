@@ -114,6 +114,11 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def end_question() -> None:
+    """End the line of a question that got no answer."""
+    click.echo(err=True)
+
+
 def put_line(text: str = "", *, is_answer: bool = False) -> None:
     """Print one line on standard output, made printable here, unless `-q` was given.
 

@@ -15,7 +15,7 @@ from acidctl.base.errors import AcidctlError, DeadlineError, ExitStatus, Refused
 from acidctl.base.printable import printable
 from acidctl.cleaning.freeable import Freeable, freeable_together
 from acidctl.cli.output.command_lines import line_for
-from acidctl.cli.output.console import Records, can_ask, note, put_text, warn
+from acidctl.cli.output.console import Records, can_ask, end_question, note, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import Column, Layout, print_table
 from acidctl.cli.output.terminal import VERBOSITY
@@ -368,7 +368,7 @@ def _is_agreed(question: str, severe: str) -> bool:
     except click.Abort as end:
         if not isinstance(end.__context__, EOFError):
             raise
-        click.echo(err=True)
+        end_question()
         return False
     return bool(typed.strip() == severe)
 
