@@ -18,6 +18,7 @@ from support.servers.metastore_server import MetastoreServer
 from acidctl.location import metastore_state
 from acidctl.location.snapshot_resolver import open_warehouse
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.queue import Wish, request_compaction
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.wire import Method
 from acidctl.rescue import look
@@ -169,11 +170,13 @@ def test_a_base_of_a_transaction_that_is_yet_to_come_is_read(
         pytest.skip("Hive 3 fails on names with a transaction")
     filled(hive, "t", partitioned=partitioned)
     truth = rows(hive, "t")
+    warehouse = open_warehouse(hive.metastore)
+    assert warehouse is not None
     for part in (0, 1) if partitioned else ("",):
-        of_part = f"partition (p='{part}')" if partitioned else ""
-        hive.sql(f"alter table t {of_part} compact 'major'")
+        # By thrift: Hive 4.0's ALTER TABLE asks no metastore of another version.
+        wish = Wish("default", "t", f"p={part}" if partitioned else "", "major")
+        assert request_compaction(warehouse.metastore, wish).accepted
         hive.round("Worker")
-        hive.round("Cleaner")
     assert rows(hive, "t") == truth
     future = int(hive.transactions().partition(":")[0]) + 1000
     for base in list((hive.warehouse / "t").glob("**/base_*")):
