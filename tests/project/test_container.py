@@ -79,7 +79,7 @@ def run_in(root: Path, script: str, user: str = "root") -> str:
     mounts = f"mount --bind /proc {shlex.quote(f'{root}/proc')}; mount --bind /dev {shlex.quote(f'{root}/dev')}"
     environment = {
         "PATH": _PATH,
-        "HOME": "/root" if user == "root" else f"/home/{user}",
+        "HOME": str(Path("/", user) if user == "root" else Path("/", "home", user)),
         "PIP_CERT": f"/{_CERTIFICATES}",
     }
     command = ["unshare", "--mount", "sh", "-ec", f"{mounts}; exec {shlex.join(chroot)}"]
