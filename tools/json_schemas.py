@@ -193,7 +193,7 @@ SHAPES: dict[str, Shape] = {
     },
     "migrate": {
         **_OUTCOME, "verb": "str", "target": "str", "format": "str?", "snapshotId": "int?", "filesCopied": "int",
-        "bytesCopied": "int", "bytes": "int", "rowsAdded": "int", "rowsDead": "int", "positionDeletes": "int",
+        "bytes": "int", "rowsAdded": "int", "rowsDead": "int", "positionDeletes": "int",
         "columnsEncoded": "map", "columns": "map", "hiveTypes": "map", "columnNotes": "map", "notes": ["str"],
         "proof": "str?", "statements?": "str", "names": "str?",
     },

@@ -65,7 +65,7 @@ GROUPS: dict[str, dict[str, str]] = {"hive": _commands_in("hive")}
 SECTIONS: dict[str, dict[str, str]] = {
     title: _commands_in(folder)
     if folder
-    else {"hive": "Show tables, transactions, locks and compactions; request, work, clean."}
+    else {"hive": "Show tables, transactions, locks and compactions; request, work, clean, rescue."}
     for title, folder in FOLDERS.items()
 }
 """Every command with its summary, by section of the help."""

@@ -74,7 +74,7 @@ def carry_out(metastore: Metastore, plans: Sequence[RescuePlan], how: How) -> It
     with ExitStack() as stack:
         for plan in plans:
             stack.enter_context(how.locking.at(plan.place.fs, plan.place.root))
-            for folder in dict.fromkeys(plan.place.part(path)[0] for path in plan.aside):
+            for folder in dict.fromkeys(path.rpartition("/")[0] for path in plan.aside):
                 if folder:  # a compaction of a partition locks that alone
                     stack.enter_context(how.locking.at(*plan.place.at(folder)))
         heartbeats = Heartbeats(metastore)
@@ -160,7 +160,7 @@ def _take_aside(plan: RescuePlan, run_id: str) -> None:
     """Move directories to the trash of their locations, from which `acidctl restore` brings them back."""
     folders: dict[str, list[str]] = {}
     for path in plan.aside:
-        folder, name = plan.place.part(path)
+        folder, _, name = path.rpartition("/")
         folders.setdefault(folder, []).append(name)
     for folder, names in folders.items():
         fs, location = plan.place.at(folder)

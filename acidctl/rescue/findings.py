@@ -77,7 +77,7 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do, in a sentence."""
+        """Say in a sentence what a user does about it."""
         return _ADVICE[self.kind]
 
 

@@ -85,11 +85,6 @@ class Place:
             return open_location(folder, self.storage)
         return self.fs, join(self.root, folder) if folder else self.root
 
-    def part(self, path: str) -> tuple[str, str]:
-        """Split the path of a directory into its folder and its name."""
-        folder, _, name = path.rpartition("/")
-        return folder, name
-
 
 def look_twice(metastore: Metastore, place: Place) -> Look:
     """Look at a table, and where something disagrees once more: only what both looks show is found.
@@ -181,7 +176,7 @@ def rows_of(place: Place, directories: Iterable[str]) -> dict[str, int | None]:
     def count(path: str) -> int | None:
         if place.table.table_type is TableType.INSERT_ONLY:
             return None
-        folder, name = place.part(path)
+        folder, _, name = path.rpartition("/")
         rows = 0
         try:
             fs, above = place.at(folder)

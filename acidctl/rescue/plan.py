@@ -31,7 +31,7 @@ _MENDED = {*_OF_WRITE_IDS, Disagreement.FUTURE_TRANSACTION, Disagreement.LOST_PA
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What only a human can know about the ids of one table.
+    """Hold the decisions of a human about the ids of one table, which no file records.
 
     Attributes:
         aborted: write ids whose transactions were aborted: their rows are never read.
@@ -48,12 +48,14 @@ class Wishes:
         """Parse ``4,9-12`` and, for what is taken aside, names of directories as well.
 
         Raises:
-            UsageProblem: a part is no id and no range of ids.
+            UsageProblem: a part is neither an id nor a range of ids.
         """
         parts = [part.strip() for part in aside.split(",") if part.strip()]
         names = frozenset(part for part in parts if not _IDS.fullmatch(part))
         if wrong := next((name for name in names if "_" not in name), ""):
-            raise UsageProblem(f"--aside cannot be {wrong!r}", "it is no write id and no directory", "give 4,9-12")
+            raise UsageProblem(
+                f"--aside cannot be {wrong!r}", "it is neither a write id nor a directory", "give 4,9-12"
+            )
         return cls(
             parse_ids(aborted, "--aborted"),
             parse_ids(",".join(part for part in parts if part not in names), "--aside"),
@@ -72,14 +74,14 @@ def parse_ids(text: str, option: str) -> frozenset[int]:
         match = _IDS.fullmatch(part)
         low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not 0 < low <= high or high - low >= _MOST_IDS:
-            raise UsageProblem(f"{option} cannot be {part!r}", "it is no write id and no range of them", "give 4,9-12")
+            raise UsageProblem(f"{option} cannot be {part!r}", "it is neither an id nor a range of ids", "give 4,9-12")
         ids.update(range(low, high + 1))
     return frozenset(ids)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RescuePlan(Outcome):
-    """What is wrong with a table, and what a rescue does about it.
+    """Hold the disagreements of a table with its metastore, and the steps that mend them.
 
     Attributes:
         raise_to: the write id up to which the metastore has to give ids; 0 if it gave enough.
@@ -313,7 +315,7 @@ def _require_known(look: Look, wishes: Wishes, aside: Sequence[str], raise_to: i
             why, hint = f"{alone[0]} may hold its rows, beside others", "name directories, or all ids of a delta"
             raise UsageProblem(f"write id {id_} cannot be taken aside alone", why, hint)
     if missing := sorted(wishes.aside_names.difference(aside)):
-        raise UsageProblem(f"there is no directory {missing[0]}", "", "give it as the plan names it")
+        raise UsageProblem(f"the table has no directory {missing[0]}", "", "give it as the plan names it")
 
 
 def _runs(ids: Sequence[int]) -> list[tuple[int, int]]:

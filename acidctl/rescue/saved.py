@@ -81,5 +81,5 @@ def read_plans(path: str) -> list[SavedRescue]:
             for one in content["tables"]
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = "it is no plan of a rescue, or is damaged"
+        why = "it does not hold a plan of a rescue, or it is damaged"
         raise BadDataError(f"cannot use {path}", why, "make a new one: `acidctl hive rescue --plan FILE`") from error

@@ -35,7 +35,8 @@ def expanded(place: str, options: Mapping[str, str]) -> tuple[str, ...]:
     parts = split_url(place)
     if not _WILD & set(place if parts is None else parts[2]):
         return (place,)
-    if isinstance(options, StorageOptions):  # the path with wildcards is no root that links could lead out of
+    # Protection against links needs a root that exists. Each directory found here is opened with it later.
+    if isinstance(options, StorageOptions):
         options = StorageOptions(options, options.below)
     fs, path = open_location(place, options)
     if fs.exists(path):

@@ -367,7 +367,7 @@ def test_a_run_that_ended_before_its_last_check_is_finished(hive: FakeHive, monk
     assert run(hive).result is Result.NOTHING_TO_DO
     assert (names(hive), hive.locks) == (AFTER, [])
     insert(hive, 3, table="db.t_acid")
-    assert run(hive).result is Result.NOTHING_TO_DO, "what comes later is no business of the cut-over"
+    assert run(hive).result is Result.NOTHING_TO_DO, "the cut-over ignores what comes later"
 
 
 def test_a_late_commit_is_found_by_the_next_run(hive: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ Options = Mapping[str, str]
 
 @pytest.fixture
 def options(request: pytest.FixtureRequest, store: Store) -> Options:
-    """Those of the store."""
+    """Return the options of the store."""
     if store.kind == "objects":
         return {"objects": "true"}
     return request.getfixturevalue("s3_options") if store.kind == "s3" else {}

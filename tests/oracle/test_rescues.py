@@ -34,7 +34,7 @@ _ORC = "stored as orc tblproperties ('transactional'='true')"
 
 @pytest.fixture(scope="module", params=[3, 4, 41])
 def hive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
-    """A Hive as its own metastore; for 41 that of 4.0.1 on the metastore of 4.1.0, which keeps house meanwhile."""
+    """Start a Hive with its own metastore; 41 means Hive 4.0.1 on a metastore of 4.1.0, whose housekeeping runs."""
     folder = tmp_path_factory.mktemp("rescues")
     with ExitStack() as running:
         if request.param == 41:

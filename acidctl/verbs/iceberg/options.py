@@ -196,7 +196,6 @@ class Migrated(Outcome):
             "format": self.format or None,
             "snapshotId": self.snapshot,
             "filesCopied": self.files,
-            "bytesCopied": self.bytes,
             "bytes": self.bytes,
             "rowsAdded": self.rows,
             "rowsDead": self.dead,

@@ -1,4 +1,4 @@
-"""What `acidctl status` and the worker's page say of tables and of Hive's queue to Prometheus."""
+"""`acidctl status` and the worker's page give Prometheus the state of tables and of Hive's queue."""
 
 from __future__ import annotations
 

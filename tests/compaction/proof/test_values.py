@@ -213,7 +213,7 @@ def test_short_strings_are_alike_beside_long_ones() -> None:
 
 
 def test_the_checksums_of_columns_come_with_those_of_rows() -> None:
-    """The same for columns in any order, and another one for each place."""
+    """A checksum ignores the order of the columns, and differs between places."""
     numbers, texts = pa.array([1, 2, None, 2]), pa.array(["a", None, "b", "c"])
     whole, (first, second) = row_and_column_checksums(None, pa.StructArray.from_arrays([numbers, texts], ["n", "s"]))
     assert whole == value_checksum(None, pa.StructArray.from_arrays([numbers, texts], ["n", "s"]))

@@ -93,7 +93,7 @@ def test_the_plan_shows_columns_and_what_is_lost(tmp_path: Path, acidctl: Callab
     assert (record["hiveTypes"]["c"], record["columns"]["c"], record["columns"].get("x")) == ("char(5)", "string", None)
     assert (record["rowsDead"], record["columnNotes"]["x"], len(record["notes"])) == (1, "left out", 2)
     (row,) = acidctl(*line, "-o", "csv").out.splitlines()[1:]
-    assert row.split(",")[5] == str(record["bytes"]) == str(record["bytesCopied"]) != "0"
+    assert row.split(",")[5] == str(record["bytes"]) != "0"
 
 
 def test_a_wide_table_shows_columns_with_notes(tmp_path: Path, acidctl: Callable[..., Run]) -> None:
