@@ -238,7 +238,7 @@ class Table(ArrowRows):
 
     def _newest_at(self, moment: datetime) -> Reason:
         """Return the newest write id at a moment; for errors see :func:`acidctl.rows.read.moment.newest_at`."""
-        # Snapshots list again: the write id must be known before the first, and listings of many partitions are not kept.
+        # Snapshots list again: they need the write id first, and the listings of many partitions are not kept.
         listings = parallel.results(lambda found: found.reload().look.listing, self.found)
         return newest_at(self.path, map(Ages.of, listings), moment)
 
